@@ -1,0 +1,185 @@
+package diff
+
+import (
+	"encoding/binary"
+	"errors"
+	"iter"
+
+	"github.com/zeebo/xxh3"
+
+	"kafsck/batch"
+	"kafsck/replica"
+	"kafsck/segment"
+)
+
+// maxBatchBytes caps what one batch may decompress to while records are compared.
+const maxBatchBytes = batch.DefaultLimit
+
+// entry is one record reduced to what comparison needs.
+type entry struct {
+	offset  int64
+	content xxh3.Uint128 // key, value, headers, timestamp
+	key     xxh3.Uint128
+	hasKey  bool
+	null    bool // null value: a tombstone when the record has a key
+	control bool
+	block   *replica.Block // the block it lies in
+}
+
+// contentHash covers what makes a record the same record: timestamp, key, value
+// and headers. Lengths are hashed too, so that no two fields can trade bytes.
+func contentHash(h *xxh3.Hasher, r *batch.Record) xxh3.Uint128 {
+	h.Reset()
+	var n [8]byte
+	put := func(b []byte) {
+		size := int64(len(b))
+		if b == nil {
+			size = -1
+		}
+		binary.BigEndian.PutUint64(n[:], uint64(size))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	binary.BigEndian.PutUint64(n[:], uint64(r.Timestamp))
+	h.Write(n[:])
+	put(r.Key)
+	put(r.Value)
+	for _, x := range r.Headers {
+		put([]byte(x.Key))
+		put(x.Value)
+	}
+	return h.Sum128()
+}
+
+// errUndecodable says that a batch with a good CRC does not hold records that
+// can be decoded. It is a fact about the bytes, not a failed read.
+var errUndecodable = errors.New("records cannot be decoded")
+
+// entries decodes the records of one block. A failed read is returned as such;
+// bytes that are no records give errUndecodable.
+func entries(c Content, b *replica.Block, d *batch.Decompressor, h *xxh3.Hasher) ([]entry, error) {
+	if b.Legacy {
+		return nil, errUndecodable
+	}
+	var out []entry
+	for r, err := range c.Records(b, d) {
+		if err != nil {
+			return nil, readOr(err, errUndecodable)
+		}
+		e := entry{offset: r.Offset, content: contentHash(h, &r), control: b.Control(), null: r.Value == nil, hasKey: r.Key != nil, block: b}
+		if e.hasKey {
+			e.key = xxh3.Hash128(r.Key)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// readOr keeps a failed read and turns everything else into other.
+func readOr(err, other error) error {
+	var re *segment.ReadError
+	if errors.As(err, &re) {
+		return err
+	}
+	return other
+}
+
+// stream yields every record of whole blocks in [from, to) in offset order.
+// Blocks that are not whole or cannot be decoded go to lost, which may be nil.
+func stream(c Content, from, to int64, lost func(*replica.Block)) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		d := batch.NewDecompressor(maxBatchBytes)
+		h := xxh3.New()
+		for b, err := range c.Blocks(from, to) {
+			if err != nil {
+				yield(entry{}, err)
+				return
+			}
+			block := b
+			if !b.Whole() {
+				if lost != nil {
+					lost(&block)
+				}
+				continue
+			}
+			list, err := entries(c, &block, d, h)
+			if errors.Is(err, errUndecodable) {
+				if lost != nil {
+					lost(&block)
+				}
+				continue
+			}
+			if err != nil {
+				yield(entry{}, err)
+				return
+			}
+			for _, e := range list {
+				if e.offset >= from && e.offset < to && !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Records yields the records of whole blocks in spans, in offset order; keys and
+// values are borrowed until the next step. Blocks whose bytes are no records are
+// passed over. An error is a failed read.
+func Records(c Content, spans []replica.Span) iter.Seq2[batch.Record, error] {
+	return func(yield func(batch.Record, error) bool) {
+		d := batch.NewDecompressor(maxBatchBytes)
+		for _, s := range spans {
+			for b, err := range c.Blocks(s.From, s.To) {
+				if err != nil {
+					yield(batch.Record{}, err)
+					return
+				}
+				if !b.Whole() || b.Legacy {
+					continue
+				}
+				block := b
+				for r, err := range c.Records(&block, d) {
+					if err != nil {
+						if err = readOr(err, nil); err != nil {
+							yield(batch.Record{}, err)
+							return
+						}
+						break
+					}
+					if r.Offset >= s.From && r.Offset < s.To && !yield(r, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// CountRecords returns how many records of a block lie in [from, to): the
+// header's count for a whole block, else by decoding. Where a part of a block
+// cannot be decoded its offsets are counted.
+func CountRecords(c Content, b *replica.Block, from, to int64) (int64, error) {
+	if b.Legacy || b.Records < 0 {
+		return to - from, nil
+	}
+	if from <= b.Base && to >= b.Next() {
+		return int64(b.Records), nil
+	}
+	if int64(b.Records) == b.Last-b.Base+1 {
+		return to - from, nil
+	}
+	n := int64(0)
+	d := batch.NewDecompressor(maxBatchBytes)
+	for r, err := range c.Records(b, d) {
+		if err != nil {
+			if err = readOr(err, nil); err != nil {
+				return 0, err
+			}
+			return to - from, nil
+		}
+		if r.Offset >= from && r.Offset < to {
+			n++
+		}
+	}
+	return n, nil
+}

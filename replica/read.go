@@ -1,0 +1,343 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"kafsck/batch"
+	"kafsck/checkpoint"
+	"kafsck/epoch"
+	"kafsck/internal/rofs"
+	"kafsck/logdir"
+	"kafsck/segment"
+)
+
+// Log is one copy of a partition and what a single pass over it found.
+type Log struct {
+	Source
+
+	// LogStartOffset is the first offset that a reader of this log could see, and
+	// LogStartSource what says so: "segment" (base offset of the first one),
+	// "checkpoint" (log-start-offset-checkpoint) or "epoch-file" (the first entry of
+	// leader-epoch-checkpoint lies inside the first batch: a rebuild whose checkpoint
+	// line lags).
+	LogStartOffset int64
+	LogStartSource string
+	// LogEndOffset is the offset behind the last batch, exclusive; the base offset of
+	// the last segment when that has no batch.
+	LogEndOffset int64
+
+	// HighWatermark and RecoveryPoint are the lines of the directory's own log dir, nil
+	// without a line and for files or directories that these lines do not belong to.
+	HighWatermark     *int64
+	HighWatermarkFile *logdir.File
+	RecoveryPoint     *int64
+
+	Lineage    epoch.Lineage // from batches, suspect epochs corrected
+	Checkpoint []epoch.Entry // as written; nil when the file is absent
+	Loaded     epoch.Cache   // as Kafka would hold it after load, before any recovery
+
+	Fingerprint Fingerprint
+	Anomalies   Anomalies
+	Ascending   bool // offsets never go backwards
+	Sparse      bool // some batch has fewer records than offsets: it was compacted
+	HasLegacy   bool // messages of format 0 or 1
+
+	Batches       int64
+	Bytes         int64           // of the .log files
+	BytesVerified int64           // under a CRC that was computed
+	MaxTimestamp  int64           // ms, -1 none
+	EpochStarted  map[int32]int64 // max timestamp of the first batch of each epoch, ms
+
+	// FirstEdge and LastEdge are the first and the last batch when the epoch of it
+	// differs from all others near it, so that only an outside witness can tell
+	// whether it is real.
+	FirstEdge, LastEdge *Block
+
+	mu          sync.Mutex
+	open        rofs.File // the segment that Batch read last
+	openSegment int
+
+	dense             bool
+	startsAtSegment   bool
+	firstEpochSuspect bool
+	lastEpochSuspect  bool
+}
+
+// Progress is told how many bytes have been read since the last call.
+type Progress func(bytes int64)
+
+// Read makes the one pass over a source. The error is a failed read (a
+// *segment.ReadError) or ctx's error; the Log is then incomplete and must not be
+// judged.
+func Read(ctx context.Context, src Source, progress Progress) (*Log, error) {
+	l := &Log{Source: src, dense: true}
+	l.readSmallFiles()
+	if err := l.pass(ctx, progress); err != nil {
+		return l, err
+	}
+	return l, l.settleStart()
+}
+
+// DoubtEdges marks the epoch of the first or last batch as suspect and reads the
+// log again with that in force. The caller has looked for witnesses elsewhere
+// and found none.
+func (l *Log) DoubtEdges(ctx context.Context, first, last bool) error {
+	l.firstEpochSuspect, l.lastEpochSuspect = first, last
+	if err := l.pass(ctx, nil); err != nil {
+		return err
+	}
+	return l.settleStart()
+}
+
+func (l *Log) pass(ctx context.Context, progress Progress) error {
+	l.Ascending, l.Sparse, l.HasLegacy = true, false, false
+	l.Batches, l.Bytes, l.BytesVerified, l.MaxTimestamp = 0, 0, 0, -1
+	l.Lineage, l.Fingerprint, l.Anomalies = nil, Fingerprint{}, Anomalies{}
+	l.EpochStarted = map[int32]int64{}
+	l.FirstEdge, l.LastEdge = nil, nil
+	l.LogEndOffset = 0
+	if n := len(l.Segments); n > 0 {
+		l.LogEndOffset = l.Segments[0].BaseOffset
+	}
+
+	var unseen int64
+	var edges edgeWatch
+	s := stream{
+		log: l, prevNext: -1, prevEpoch: -1,
+		anomaly: l.Anomalies.add,
+		before:  l.Fingerprint.add,
+		frames: func(f *segment.Frame) {
+			l.Bytes += f.Len
+			if f.Kind == segment.Batch || f.Kind == segment.Legacy || f.Kind == segment.Embedded {
+				l.BytesVerified += f.Len
+			}
+			if unseen += f.Len; progress != nil && unseen >= 1<<22 {
+				progress(unseen)
+				unseen = 0
+			}
+		},
+	}
+	var prev Block
+	have := false
+	var ctxErr error
+	err := s.run(0, 0, func(b *Block) bool {
+		if l.Batches&0xfff == 0 {
+			if ctxErr = ctx.Err(); ctxErr != nil {
+				return false
+			}
+		}
+		l.account(b, &prev, have)
+		edges.see(b)
+		prev, have = *b, true
+		return true
+	})
+	if progress != nil {
+		progress(unseen)
+	}
+	if err == nil {
+		err = ctxErr
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(l.Segments); n > 0 {
+		last := l.Segments[n-1].BaseOffset
+		if !have || prev.Segment < n-1 && last > l.LogEndOffset {
+			l.LogEndOffset = last
+		}
+	}
+	l.FirstEdge, l.LastEdge = edges.result(l)
+	return nil
+}
+
+// account adds one block to the facts.
+func (l *Log) account(b, prev *Block, have bool) {
+	l.Batches++
+	if have {
+		switch {
+		case b.Base < prev.Next():
+			l.Ascending = false
+			l.Anomalies.add(Anomaly{Kind: Backwards, Segment: b.Segment, Position: b.Position, Length: b.Length, From: b.Base, To: b.Next(), Epoch: b.Epoch,
+				Want: fmt.Sprintf("offset %d or above", prev.Next()), Got: fmt.Sprint(b.Base)})
+		case b.Base > prev.Next():
+			l.dense = false
+			l.Anomalies.add(Anomaly{Kind: Gap, Segment: b.Segment, Position: b.Position, Length: 0, From: prev.Next(), To: b.Base, Epoch: b.Epoch})
+		}
+	}
+	if b.Base < l.Segments[b.Segment].BaseOffset {
+		l.Anomalies.add(Anomaly{Kind: BelowSegment, Segment: b.Segment, Position: b.Position, Length: b.Length, From: b.Base, To: b.Next(), Epoch: b.Epoch,
+			Want: fmt.Sprintf("offset %d or above", l.Segments[b.Segment].BaseOffset), Got: fmt.Sprint(b.Base)})
+	}
+	l.LogEndOffset = b.Next()
+	if !b.Whole() {
+		return
+	}
+	l.HasLegacy = l.HasLegacy || b.Legacy
+	l.Lineage = l.Lineage.Add(b.Epoch, b.Base, b.Next())
+	if _, seen := l.EpochStarted[b.Epoch]; !seen {
+		l.EpochStarted[b.Epoch] = b.MaxTimestamp
+	}
+	l.MaxTimestamp = max(l.MaxTimestamp, b.MaxTimestamp)
+	if b.Records >= 0 && int64(b.Records) < b.Last-b.Base+1 && !b.Control() {
+		l.Sparse = true
+		l.dense = false
+	}
+}
+
+func (s *stream) report(b *Block) {
+	if s.anomaly == nil || b.Flaws == 0 {
+		return
+	}
+	a := Anomaly{Segment: b.Segment, Position: b.Position, Length: b.Length, From: b.Base, To: b.Next(), Epoch: b.Epoch}
+	if b.Last < b.Base {
+		a.From, a.To = -1, -1
+	}
+	if b.Flaws&BadCRC != 0 {
+		x := a
+		x.Kind, x.Got = BadChecksum, fmt.Sprintf("stored 0x%08x", b.CRC)
+		s.anomaly(x)
+	}
+	if b.Flaws&SuspectBase != 0 {
+		x := a
+		x.Kind, x.Want, x.Got = BaseOutOfLine, fmt.Sprint(b.Base), fmt.Sprint(b.WrittenBase)
+		s.anomaly(x)
+	}
+	if b.Flaws&SuspectEpoch != 0 {
+		x := a
+		x.Kind, x.Want, x.Got = EpochOutOfLine, fmt.Sprint(b.Epoch), fmt.Sprint(b.WrittenEpoch)
+		s.anomaly(x)
+	}
+}
+
+// readSmallFiles takes over what the checkpoint files of the log directory say
+// about this directory. A live or future directory owns its lines; a directory
+// or file that was set aside does not.
+func (l *Log) readSmallFiles() {
+	p := l.Partition
+	if l.State == Live || l.State == Future || l.State == Stray || l.State == Delete {
+		if p.Epochs != nil {
+			l.Checkpoint = p.Epochs.Entries
+			if l.Checkpoint == nil {
+				l.Checkpoint = []epoch.Entry{}
+			}
+		}
+	}
+	if l.State != Live && l.State != Future {
+		return
+	}
+	d := p.LogDir
+	if v, ok := lookup(d.HighWatermarks, p); ok {
+		l.HighWatermark, l.HighWatermarkFile = &v, d.HighWatermarks.File
+	}
+	if v, ok := lookup(d.RecoveryPoints, p); ok {
+		l.RecoveryPoint = &v
+	}
+}
+
+// lookup finds the line of a partition. A line is ambiguous, and not used, when a
+// live and a future directory of the same partition share a log directory, which
+// Kafka never makes.
+func lookup(f *logdir.CheckpointFile, p *logdir.Partition) (int64, bool) {
+	if f == nil || f.OffsetFile == nil {
+		return 0, false
+	}
+	if p.State == logdir.Future {
+		for _, other := range p.LogDir.Partitions {
+			if other.State == logdir.Live && other.Topic == p.Topic && other.Partition == p.Partition {
+				return 0, false
+			}
+		}
+	}
+	return f.Lookup(p.Topic, p.Partition)
+}
+
+func (l *Log) settleStart() error {
+	l.LogStartOffset, l.LogStartSource = 0, "segment"
+	if len(l.Segments) > 0 {
+		l.LogStartOffset = l.Segments[0].BaseOffset
+	}
+	if l.State == Live || l.State == Future {
+		if v, ok := lookup(l.Partition.LogDir.LogStarts, l.Partition); ok && v > l.LogStartOffset {
+			l.LogStartOffset, l.LogStartSource = v, "checkpoint"
+		}
+	}
+	if len(l.Checkpoint) > 0 && l.LogStartSource == "segment" && len(l.Lineage) > 0 {
+		first := l.Checkpoint[0].StartOffset
+		for b, err := range l.Blocks(math.MinInt64, l.Lineage[0].From+1) {
+			if err != nil {
+				return err
+			}
+			if b.Base < first && first <= b.Last {
+				l.LogStartOffset, l.LogStartSource = first, "epoch-file"
+			}
+			break
+		}
+	}
+	l.Loaded = epoch.Load(l.Checkpoint).TruncateFromEnd(l.LogEndOffset)
+	return nil
+}
+
+func (l *Log) hasCheckpointEntry(e int32, start int64) bool {
+	for _, x := range l.Checkpoint {
+		if x == (checkpoint.EpochEntry{Epoch: e, StartOffset: start}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Empty reports whether the log holds no batch.
+func (l *Log) Empty() bool { return l.Batches == 0 }
+
+// LatestEpoch is the highest epoch that batches or the checkpoint know; a
+// leader's entry at the log end counts. -1 without any.
+func (l *Log) LatestEpoch() int32 {
+	latest := l.Lineage.Latest()
+	for _, e := range l.Checkpoint {
+		latest = max(latest, e.Epoch)
+	}
+	return latest
+}
+
+// Batch reads the bytes of one block of this log into buf (grown as needed) and
+// returns them as a batch. The file stays open for the next call; Release closes
+// it. Batch may be called from several goroutines.
+func (l *Log) Batch(b *Block, buf []byte) (batch.View, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seg := l.Segments[b.Segment]
+	if l.open == nil || l.openSegment != b.Segment {
+		l.release()
+		f, err := seg.Log.Open()
+		if err != nil {
+			return batch.View{}, buf, &segment.ReadError{Path: seg.Log.Path, Op: "open", Err: err}
+		}
+		l.open, l.openSegment = f, b.Segment
+	}
+	if int64(cap(buf)) < b.Length {
+		buf = make([]byte, b.Length)
+	}
+	buf = buf[:b.Length]
+	if _, err := l.open.ReadAt(buf, b.Position); err != nil {
+		return batch.View{}, buf, &segment.ReadError{Path: seg.Log.Path, Op: "read", Pos: b.Position, Len: b.Length, Err: err}
+	}
+	v, err := batch.ParseView(buf)
+	return v, buf, err
+}
+
+// Release closes the file that Batch keeps open.
+func (l *Log) Release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.release()
+}
+
+func (l *Log) release() {
+	if l.open != nil {
+		l.open.Close() // nothing was written: a failed close loses nothing
+		l.open = nil
+	}
+}

@@ -1,0 +1,329 @@
+package replica
+
+import (
+	"errors"
+	"iter"
+	"math"
+
+	"kafsck/batch"
+	"kafsck/segment"
+)
+
+// hole is a stretch of a file between two batches that is no batch.
+type hole struct {
+	segment       int
+	position, len int64
+	kind          segment.FrameKind
+}
+
+// stream turns the frames of consecutive segments into blocks. It looks one
+// batch ahead, since only a neighbour on each side can tell whether a base
+// offset or an epoch, which no CRC covers, is out of line.
+type stream struct {
+	log *Log
+	// anomaly is told of everything that is not a sound batch; nil to stay silent.
+	anomaly func(Anomaly)
+	// before is told of the state in front of each block; nil to stay silent.
+	before func(b *Block, prevNext int64, prevEpoch int32)
+	// frames counts bytes and batches; nil to stay silent.
+	frames func(f *segment.Frame)
+
+	prevNext   int64 // end offset of the last block emitted, -1 at the start of a log
+	prevEpoch  int32 // epoch of it, -1 unknown
+	pending    Block
+	pendingOK  bool
+	incoming   Block // scratch: blocks live in the stream so that none is allocated
+	out        Block
+	frame      segment.Frame
+	contiguous bool // no hole and no segment gap between pending and the next batch
+	holes      []hole
+	trail      []hole // holes behind the pending block
+}
+
+// run emits the blocks from a position on. It stops when yield returns false. A
+// block is borrowed until the next one.
+func (s *stream) run(firstSegment int, position int64, yield func(*Block) bool) error {
+	for i := firstSegment; i < len(s.log.Segments); i++ {
+		goOn, err := s.file(i, position, yield)
+		if err != nil || !goOn {
+			return err
+		}
+		position = 0
+	}
+	s.flush(nil, yield)
+	return nil
+}
+
+func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool, err error) {
+	seg := s.log.Segments[i]
+	if s.prevNext < 0 && !s.pendingOK {
+		s.prevNext = seg.BaseOffset
+		s.log.startsAtSegment = true
+	}
+	f, err := seg.Log.Open()
+	if err != nil {
+		return false, &segment.ReadError{Path: seg.Log.Path, Op: "open", Err: err}
+	}
+	defer f.Close()
+	lowest := s.prevNext
+	if s.pendingOK {
+		lowest = s.pending.Next()
+	}
+	for frame, err := range segment.Scan(f, seg.Log.Size, segment.ScanOptions{From: position, NextOffset: lowest}) {
+		if err != nil {
+			return false, withPath(err, seg.Log.Path)
+		}
+		s.frame = frame
+		if s.frames != nil {
+			s.frames(&s.frame)
+		}
+		if !s.take(i, &s.frame, yield) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (s *stream) take(i int, f *segment.Frame, yield func(*Block) bool) bool {
+	b := &s.incoming
+	switch f.Kind {
+	case segment.Batch:
+		fromHeader(b, &f.Batch.Header)
+	case segment.Legacy:
+		*b = s.fromLegacy(f)
+	case segment.Embedded:
+		s.tell(Anomaly{Kind: EmbeddedBatch, Segment: i, Position: f.Pos, Length: f.Len, From: -1, To: -1, Detail: "a whole batch inside damaged bytes; not part of the log"})
+		s.addHole(hole{i, f.Pos, f.Len, f.Kind})
+		return true
+	default:
+		s.addHole(hole{i, f.Pos, f.Len, f.Kind})
+		return true
+	}
+	b.Segment, b.Position, b.Length = i, f.Pos, f.Len
+	if f.Damage != nil {
+		b.Flaws |= BadCRC
+		if !errors.Is(f.Damage, batch.ErrCRC) {
+			b.Flaws |= Unreadable
+		}
+	}
+	return s.flush(b, yield)
+}
+
+func (s *stream) addHole(h hole) {
+	s.trail = append(s.trail, h)
+}
+
+// flush settles the pending block now that its successor is known (nil: the log
+// ends) and makes next the pending one.
+func (s *stream) flush(next *Block, yield func(*Block) bool) bool {
+	if s.pendingOK {
+		s.settle(next)
+		if !s.emit(yield) {
+			return false
+		}
+	}
+	if !s.passHoles(next, yield) {
+		return false
+	}
+	s.pendingOK = next != nil
+	if next != nil {
+		s.pending = *next
+	}
+	return true
+}
+
+// settle decides on the flaws of the pending block.
+func (s *stream) settle(next *Block) {
+	p := &s.pending
+	adjacent := next != nil && len(s.trail) == 0
+	span := p.WrittenSpan()
+	if p.Flaws&BadCRC != 0 {
+		if !s.plausible(next) {
+			p.Flaws |= Unreadable
+			p.Base, p.Last = s.prevNext, s.prevNext-1
+			if next != nil && next.WrittenBase > s.prevNext {
+				p.Last = next.WrittenBase - 1
+			}
+			p.Epoch = -1
+		}
+		return
+	}
+	if p.Legacy {
+		return
+	}
+	if p.WrittenBase != s.prevNext && s.prevNext >= 0 {
+		fits := adjacent && next.Flaws == 0 && s.prevNext+span == next.WrittenBase
+		backAtEnd := next == nil && p.WrittenBase < s.prevNext && s.log.dense
+		if fits || backAtEnd {
+			p.Flaws |= SuspectBase
+			p.Base, p.Last = s.prevNext, s.prevNext+span-1
+		}
+	}
+	switch {
+	case s.prevEpoch >= 0 && p.WrittenEpoch != s.prevEpoch && next != nil && next.WrittenEpoch == s.prevEpoch && !next.Legacy && next.Flaws == 0:
+		if !s.log.hasCheckpointEntry(p.WrittenEpoch, p.Base) {
+			p.Flaws |= SuspectEpoch
+			p.Epoch = s.prevEpoch
+		}
+	case next == nil && s.log.lastEpochSuspect && s.prevEpoch >= 0:
+		p.Flaws |= SuspectEpoch
+		p.Epoch = s.prevEpoch
+	case s.prevEpoch < 0 && s.log.firstEpochSuspect && next != nil && next.Flaws == 0:
+		p.Flaws |= SuspectEpoch
+		p.Epoch = next.WrittenEpoch
+	}
+}
+
+// plausible reports whether the header of a batch with a bad CRC still fits
+// between its neighbours, so that its offsets can be believed.
+func (s *stream) plausible(next *Block) bool {
+	p := &s.pending
+	span := p.WrittenSpan()
+	switch {
+	case p.Flaws&Unreadable != 0, span < 1, span > math.MaxInt32:
+		return false
+	case s.prevNext >= 0 && p.WrittenBase < s.prevNext:
+		return false
+	case p.WrittenBase > math.MaxInt64-span:
+		return false
+	case next != nil:
+		return next.WrittenBase >= p.WrittenBase+span || next.Flaws != 0
+	}
+	return s.prevNext < 0 || p.WrittenBase == s.prevNext || !s.log.dense
+}
+
+func (s *stream) emit(yield func(*Block) bool) bool {
+	p := &s.pending
+	s.report(p)
+	if p.Flaws&Unreadable != 0 && p.Last < p.Base {
+		return true // no offsets are left open for it: an anomaly, not a block
+	}
+	if s.before != nil {
+		s.before(p, s.prevNext, s.prevEpoch)
+	}
+	s.prevNext = p.Next()
+	if p.Whole() {
+		s.prevEpoch = p.Epoch
+	}
+	return yield(p)
+}
+
+// passHoles reports the stretches without a batch that lie before next, and
+// emits one unreadable block for the offsets that they leave open.
+func (s *stream) passHoles(next *Block, yield func(*Block) bool) bool {
+	if len(s.trail) == 0 {
+		return true
+	}
+	holes := s.trail
+	s.trail = nil
+	first := holes[0]
+	length := int64(0)
+	for _, h := range holes {
+		if h.segment == first.segment {
+			length += h.len
+		}
+	}
+	from, to := int64(-1), int64(-1)
+	if next != nil && s.prevNext >= 0 && next.WrittenBase > s.prevNext && next.Flaws == 0 {
+		from, to = s.prevNext, next.WrittenBase
+	}
+	for _, h := range holes {
+		if h.kind != segment.Embedded {
+			s.tell(Anomaly{Kind: holeKind(h.kind, next == nil), Segment: h.segment, Position: h.position, Length: h.len, From: from, To: to})
+		}
+	}
+	if from < 0 {
+		return true
+	}
+	s.out = Block{Base: from, Last: to - 1, Epoch: -1, WrittenBase: from, WrittenEpoch: -1, Flaws: Unreadable, Records: -1, MaxTimestamp: -1, ProducerID: -1, BaseSequence: -1, Segment: first.segment, Position: first.position, Length: length}
+	if s.before != nil {
+		s.before(&s.out, s.prevNext, s.prevEpoch)
+	}
+	s.prevNext = s.out.Next()
+	return yield(&s.out)
+}
+
+func (s *stream) tell(a Anomaly) {
+	if s.anomaly != nil {
+		s.anomaly(a)
+	}
+}
+
+// WrittenSpan is the number of offsets that the header claims.
+func (b *Block) WrittenSpan() int64 { return b.spanWritten }
+
+func fromHeader(b *Block, h *batch.Header) {
+	span := int64(h.LastOffsetDelta) + 1
+	*b = Block{
+		Base: h.BaseOffset, Last: addOffset(h.BaseOffset, int64(h.LastOffsetDelta)), Epoch: h.PartitionLeaderEpoch,
+		WrittenBase: h.BaseOffset, WrittenEpoch: h.PartitionLeaderEpoch, spanWritten: span,
+		CRC: h.CRC, Codec: h.Attributes.Codec(), Attributes: h.Attributes, Records: h.RecordCount, MaxTimestamp: h.MaxTimestamp,
+		ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, BaseSequence: h.BaseSequence,
+	}
+}
+
+// addOffset adds without wrapping: a damaged offset stays at the edge.
+func addOffset(base, delta int64) int64 {
+	if delta > 0 && base > math.MaxInt64-1-delta {
+		return math.MaxInt64 - 1
+	}
+	if delta < 0 && base < math.MinInt64-delta {
+		return math.MinInt64
+	}
+	return base + delta
+}
+
+// fromLegacy makes a block of one message of format 0 or 1. A compressed wrapper
+// carries the offset of its last message; its first one is inside, so the block
+// starts where the log before it ended.
+func (s *stream) fromLegacy(f *segment.Frame) Block {
+	h := f.Legacy
+	prevNext := s.prevNext
+	if s.pendingOK {
+		prevNext = s.pending.Next()
+	}
+	base := h.Offset
+	if codecOf(h) != batch.None && prevNext >= 0 && prevNext <= h.Offset {
+		base = prevNext
+	}
+	return Block{
+		Base: base, Last: h.Offset, Epoch: -1, WrittenBase: base, WrittenEpoch: -1, spanWritten: h.Offset - base + 1,
+		CRC: h.CRC, Codec: codecOf(h), Records: -1, MaxTimestamp: h.Timestamp, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1, Legacy: true,
+	}
+}
+
+// Blocks reads the blocks that hold an offset in [from, to), ascending as the
+// files have them. The error, if any, comes last and is a failed read.
+func (l *Log) Blocks(from, to int64) iter.Seq2[Block, error] {
+	return func(yield func(Block, error) bool) {
+		s := stream{log: l, prevNext: -1, prevEpoch: -1}
+		seg, pos := 0, int64(0)
+		if w := l.Fingerprint.before(from); w != nil {
+			seg, pos, s.prevNext, s.prevEpoch = w.segment, w.position, w.prevNext, w.prevEpoch
+		}
+		err := s.run(seg, pos, func(b *Block) bool {
+			if b.Base >= to && l.Ascending {
+				return false
+			}
+			if b.Last < from || b.Base >= to {
+				return true
+			}
+			return yield(*b, nil)
+		})
+		if err != nil {
+			yield(Block{}, err)
+		}
+	}
+}
+
+// withPath adds the file's name to a read error that lacks it.
+func withPath(err error, path string) error {
+	var re *segment.ReadError
+	if errors.As(err, &re) {
+		if re.Path == "" {
+			re.Path = path
+		}
+		return re
+	}
+	return &segment.ReadError{Path: path, Op: "read", Err: err}
+}
