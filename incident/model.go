@@ -1,0 +1,176 @@
+package incident
+
+import (
+	"kafsck/commitment"
+	"kafsck/diff"
+	"kafsck/finding"
+	"kafsck/logdir"
+	"kafsck/replica"
+)
+
+// Options steer the judgement.
+type Options struct {
+	// Leaders names the ruling leader of a partition ("t-0") by broker id, against
+	// whatever metadata say.
+	Leaders map[string]int32
+	// MinISR is the static min.insync.replicas of the brokers, 0 unknown; MinISRSource
+	// says where it comes from.
+	MinISR       int
+	MinISRSource string
+	Acks         *commitment.AckLog
+	// Match selects partitions; nil takes all.
+	Match func(topic string, partition int32) bool
+	// All also reports legitimate compaction differences.
+	All bool
+	// Compare false only reads and describes the copies.
+	Compare  bool
+	Progress replica.Progress
+}
+
+// BrokerRef identifies a broker to people and programs.
+type BrokerRef struct {
+	ID    int32 // meaningful when Known
+	Known bool
+	Name  string // the id as text, or the folder's name
+}
+
+// Copy is one set of files of a partition: a live replica or something set
+// aside.
+type Copy struct {
+	Index  int
+	Broker BrokerRef
+	State  replica.State
+	Dir    string // shown path of the partition directory
+	Log    *replica.Log
+	Err    error // a failed read: nothing is concluded from this copy
+	// Extra marks a second live directory of the same broker.
+	Extra bool
+
+	disk *disk
+}
+
+// Content returns the copy for comparison.
+func (c *Copy) Content() diff.Content { return diff.LogContent{Log: c.Log} }
+
+func (c *Copy) readable() bool { return c.Err == nil && c.Log != nil }
+
+// file names the copy in lists: the directory, or the first file when files of
+// it were set aside.
+func (c *Copy) file() string {
+	switch c.State {
+	case replica.Deleted, replica.Swap, replica.Replaced, replica.Cleaned:
+		if len(c.Log.Segments) > 0 {
+			return c.Log.Segments[0].Log.Path
+		}
+	}
+	return c.Dir
+}
+
+// Ruling says who rules a partition and how that is known.
+type Ruling struct {
+	Leader   *BrokerRef // nil: nobody rules
+	Why      string
+	Guess    bool
+	Judged   bool   // false: cannot tell, see Reason
+	Reason   string // why it cannot be told
+	Eligible []int32
+	Policy   string // "delete" or "compact"
+	// PolicySource: "metadata", "cleaner-checkpoint", "batches", "internal-topic" or
+	// "default".
+	PolicySource string
+	// Removed: the topic was deleted.
+	Removed bool
+
+	copy *Copy
+}
+
+// Divergence is a difference between two live replicas.
+type Divergence struct {
+	diff.Divergence
+	A, B *Copy // sides 0 and 1
+}
+
+// CopyRef names a copy that holds lost records.
+type CopyRef struct {
+	Broker BrokerRef
+	State  replica.State
+	File   string
+}
+
+// Loss is a range of records that the ruling log does not have.
+type Loss struct {
+	From, To     *int64 // [From, To); nil: not recorded
+	Records      *int64
+	Epochs       []int32
+	Basis        string // "copy" or "trace"
+	ToExact      bool
+	Committed    commitment.Grade
+	Acknowledged commitment.Acked
+	Evidence     []commitment.Evidence
+	HeldBy       []BrokerRef
+	Copies       []CopyRef
+	Cause        string
+	// FirstMs and LastMs are the batches' max timestamps at both ends, -1 unknown.
+	FirstMs, LastMs int64
+}
+
+// Counts reports whether the loss counts in headline and exit code.
+func (l *Loss) Counts() bool { return l.Committed != commitment.No }
+
+// The causes of a loss, as in the JSON contract.
+const (
+	CauseUnclean       = "unclean-election"
+	CauseNotReplicated = "not-replicated"
+	CauseLeaderBehind  = "leader-behind"
+	CauseMissingRange  = "missing-range"
+	CauseRecordLoss    = "record-loss"
+	CauseDamage        = "damage"
+	CauseUnknown       = "unknown"
+)
+
+// Candidate is what would be lost if a live replica led; only where nobody
+// rules.
+type Candidate struct {
+	Leader   BrokerRef
+	Eligible bool
+	Losses   []Loss
+}
+
+// Partition is the story of one partition.
+type Partition struct {
+	Name    string // "t-0"
+	Topic   string
+	Number  int32
+	TopicID string // Kafka's text form, "" unknown
+	Cluster *Cluster
+	Copies  []*Copy // live replicas by broker, then what was set aside
+	Ruling  Ruling
+	// Stale: the metadata are older than a log of this partition.
+	Stale       bool
+	Divergences []Divergence
+	Losses      []Loss
+	Candidates  []Candidate
+	// Retried counts records that were lost and stand at another offset again.
+	Retried  int64
+	Findings []finding.Finding
+	Errors   []logdir.PathError
+}
+
+// Live returns the live replicas, one a broker.
+func (p *Partition) Live() []*Copy {
+	var out []*Copy
+	for _, c := range p.Copies {
+		if c.State == replica.Live && !c.Extra {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// addFinding records a judged fact about the partition as a whole.
+func (p *Partition) addFinding(code finding.Code, sev finding.Severity, broker, file, summary, next string) {
+	p.Findings = append(p.Findings, finding.Finding{
+		Code: code, Severity: sev, Count: 1, Summary: summary, Next: next,
+		At: finding.Location{Partition: p.Name, TopicID: p.TopicID, Broker: broker, File: file, Position: -1, Length: -1, From: -1, To: -1, Epoch: -1},
+	})
+}

@@ -1,0 +1,135 @@
+package incident
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+
+	"kafsck/logdir"
+	"kafsck/replica"
+)
+
+// Partitions judges every partition, in the order of their names. Work runs
+// ahead on all cores; a partition is handed over when it and all before it are
+// done. The iteration ends early with ctx.
+func (inc *Incident) Partitions(ctx context.Context) iter.Seq[*Partition] {
+	return func(yield func(*Partition) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		groups := inc.groups()
+		results := make([]chan *Partition, len(groups))
+		for i := range results {
+			results[i] = make(chan *Partition, 1)
+		}
+		workers := min(runtime.GOMAXPROCS(0), len(groups))
+		// A token is taken for each partition begun and given back when it is handed
+		// over, so that finished stories do not pile up behind a slow one.
+		tokens := make(chan struct{}, 2*max(workers, 1))
+		next := make(chan int)
+		var wg sync.WaitGroup
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer close(next)
+			for i := range groups {
+				select {
+				case tokens <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				select {
+				case next <- i:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		for range workers {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for i := range next {
+					results[i] <- inc.judge(ctx, groups[i])
+				}
+			}()
+		}
+		defer wg.Wait()
+		defer cancel()
+		for i := range results {
+			select {
+			case p := <-results[i]:
+				if ctx.Err() != nil || !yield(p) {
+					return
+				}
+				<-tokens
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// errIncomplete is the error of a copy whose directory could not be listed to
+// its end: what is missing from it may be what matters.
+var errIncomplete = errors.New("not everything in the directory could be listed")
+
+// readSlots bounds how many logs are read at once, whatever the partitions.
+var readSlots = make(chan struct{}, max(runtime.GOMAXPROCS(0), 1))
+
+// read reads every copy of a partition.
+func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
+	for _, m := range g.dirs {
+		ref, d := g.cluster.refs[m.broker], g.cluster.disks[m.broker]
+		sources, err := replica.View(m.dir)
+		if err == nil && m.dir.Incomplete {
+			err = errIncomplete
+		}
+		if err != nil {
+			p.Copies = append(p.Copies, &Copy{Broker: ref, State: replica.State(m.dir.State.String()), Dir: m.dir.Dir, Err: err, disk: d})
+			continue
+		}
+		for _, s := range sources {
+			p.Copies = append(p.Copies, &Copy{Broker: ref, State: s.State, Dir: m.dir.Dir, Log: &replica.Log{Source: s}, disk: d})
+		}
+	}
+	var wg sync.WaitGroup
+	for _, c := range p.Copies {
+		if c.Err != nil {
+			continue
+		}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			readSlots <- struct{}{}
+			defer func() { <-readSlots }()
+			c.Log, c.Err = replica.Read(ctx, c.Log.Source, inc.opt.Progress)
+		}()
+	}
+	wg.Wait()
+	order := map[replica.State]int{replica.Live: 0, replica.Deleted: 1, replica.Swap: 2, replica.Replaced: 3, replica.Stray: 4, replica.Delete: 5, replica.Future: 6, replica.Cleaned: 7}
+	slices.SortStableFunc(p.Copies, func(a, b *Copy) int {
+		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), cmp.Compare(a.Broker.ID, b.Broker.ID), cmp.Compare(a.Broker.Name, b.Broker.Name), cmp.Compare(end(b), end(a)), cmp.Compare(a.Dir, b.Dir))
+	})
+	seen := map[BrokerRef]bool{}
+	for i, c := range p.Copies {
+		c.Index = i
+		if c.Err != nil && ctx.Err() == nil {
+			p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: c.Err})
+		}
+		if c.State == replica.Live {
+			c.Extra = seen[c.Broker]
+			seen[c.Broker] = true
+		}
+	}
+}
+
+// end orders two live directories of one broker: the longer one comes first.
+func end(c *Copy) int64 {
+	if !c.readable() {
+		return -1
+	}
+	return c.Log.LogEndOffset
+}
