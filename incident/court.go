@@ -64,7 +64,7 @@ func (j *judgement) watermark(ruler, c *Copy, holders []*Copy, gone []diff.Gone)
 	}
 	if j.known.part != nil {
 		for _, x := range j.known.part.Changes {
-			if x.LeaderWritten && !x.FromSnapshot {
+			if x.LeaderWritten && !x.FromSnapshot && !x.Uncertain {
 				w.Began[x.LeaderEpoch] = x.TimeMs
 			}
 		}
@@ -156,7 +156,7 @@ func (j *judgement) isrHistory(holders []*Copy, gone map[int][]diff.Gone) (commi
 	changes := j.known.part.Changes
 	for i := range changes {
 		c := &changes[i]
-		if c.Leader < 0 {
+		if c.Leader < 0 || c.Uncertain {
 			continue
 		}
 		endOffset, endMs := int64(math.MaxInt64), int64(math.MaxInt64)
@@ -259,7 +259,7 @@ func (j *judgement) succession(e int32) (next *kraft.Change, clean bool) {
 		if next == nil {
 			next = c
 		}
-		clean = clean && !c.Unclean
+		clean = clean && !c.Unclean && !c.Uncertain
 	}
 	return next, clean
 }

@@ -192,7 +192,7 @@ func (j *judgement) remark() {
 	}
 	if p.Stale {
 		p.addFinding("metadata-stale", finding.Warning, "", "",
-			fmt.Sprintf("the cluster metadata are older than the logs of %s, which carry epoch %d; who rules is a guess", p.Name, j.latestEpoch()),
+			fmt.Sprintf("%s: %s (newest epoch in the logs: %d); who rules is a guess", p.Name, j.whyStale(), j.latestEpoch()),
 			"add the metadata directory of a controller or of the broker copied last")
 	}
 	if !p.Ruling.Judged && p.Ruling.Reason != "" && p.Ruling.Leader != nil {

@@ -71,10 +71,10 @@ type Ruling struct {
 	Leader   *BrokerRef // nil: nobody rules
 	Why      string
 	Guess    bool
-	Judged   bool   // false: cannot tell, see Reason
-	Reason   string // why it cannot be told
-	Eligible []int32
-	Policy   string // "delete" or "compact"
+	Judged   bool    // false: cannot tell, see Reason
+	Reason   string  // why it cannot be told
+	Eligible []int32 // who may be elected cleanly by the newest metadata: the ISR, else the ELR
+	Policy   string  // "delete" or "compact"
 	// PolicySource: "metadata", "cleaner-checkpoint", "batches", "internal-topic" or
 	// "default".
 	PolicySource string

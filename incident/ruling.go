@@ -81,17 +81,17 @@ func (j *judgement) rule() error {
 		return nil
 	case last == nil && j.g.cluster.Metadata != nil && len(j.p.Live()) > 0:
 		p.Stale = true
-	case last != nil && j.latestEpoch() > last.LeaderEpoch:
+	case last != nil && (last.Uncertain || j.latestEpoch() > last.LeaderEpoch):
 		p.Stale = true
 	}
 	if last == nil || p.Stale {
 		return j.guess()
 	}
+	r.Eligible = slices.Clone(last.ISR)
+	if len(r.Eligible) == 0 {
+		r.Eligible = slices.Clone(last.ELR)
+	}
 	if last.Leader < 0 {
-		r.Eligible = slices.Clone(last.ISR)
-		if len(r.Eligible) == 0 {
-			r.Eligible = slices.Clone(last.ELR)
-		}
 		r.Why = fmt.Sprintf("metadata: no leader (epoch %d, ISR %s, ELR %s)", last.LeaderEpoch, ids(last.ISR), ids(last.ELR))
 		return nil
 	}
@@ -154,6 +154,14 @@ func (j *judgement) copiedBeforeElection(last *kraft.Change) {
 	r.Reason = fmt.Sprintf("broker %d's disk was copied before it was elected for epoch %d: what its log holds now cannot be told", r.Leader.ID, last.LeaderEpoch)
 }
 
+// whyStale says why the metadata do not speak for this partition.
+func (j *judgement) whyStale() string {
+	if last := j.known.last(); last != nil && last.Uncertain {
+		return "the cluster metadata are damaged or have a gap before their last word on this partition"
+	}
+	return "the cluster metadata are older than these logs"
+}
+
 // guess names the replica with the newest epoch, then the longest log, then the
 // lowest id. Where replicas of the newest epoch fork, or logs without epochs do,
 // a guess would decide about acknowledged records, so nobody rules.
@@ -162,7 +170,7 @@ func (j *judgement) guess() error {
 	live := j.readableLive()
 	because := "no cluster metadata"
 	if j.p.Stale {
-		because = "the cluster metadata are older than these logs"
+		because = j.whyStale()
 	}
 	if len(live) == 0 {
 		r.Why = because + "; no live replica among the inputs"

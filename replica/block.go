@@ -17,6 +17,9 @@ const (
 	// SuspectEpoch: the leader epoch, which the CRC does not cover, contradicts its
 	// neighbours and no witness supports it; Epoch is what the neighbours say.
 	SuspectEpoch
+	// Misplaced: the block starts below the end of those before it, so that its place
+	// in the order of offsets is taken already.
+	Misplaced
 )
 
 // Block is one batch (or one legacy message, or one unreadable stretch) of a
@@ -48,9 +51,9 @@ type Block struct {
 // Next returns the exclusive end offset.
 func (b *Block) Next() int64 { return b.Last + 1 }
 
-// Whole reports whether the block's records can be believed: a wrong base
-// offset or epoch leaves the records themselves intact.
-func (b *Block) Whole() bool { return b.Flaws&(BadCRC|Unreadable) == 0 }
+// Whole reports whether the block's records can be believed where they stand: a
+// wrong base offset or epoch leaves the records themselves intact.
+func (b *Block) Whole() bool { return b.Flaws&(BadCRC|Unreadable|Misplaced) == 0 }
 
 // SameRecords reports whether two blocks hold the same bytes under the CRC at
 // the same offsets. The epoch may differ.

@@ -26,7 +26,8 @@ type Log struct {
 	LogStartOffset int64
 	LogStartSource string
 	// LogEndOffset is the offset behind the last batch, exclusive; the base offset of
-	// the last segment when that has no batch.
+	// the last segment when that has no batch. In a log whose offsets go backwards it is
+	// the highest end (Kafka takes the last batch in file order).
 	LogEndOffset int64
 
 	// HighWatermark and RecoveryPoint are the lines of the directory's own log dir, nil
@@ -129,7 +130,7 @@ func (l *Log) pass(ctx context.Context, progress Progress) error {
 				return false
 			}
 		}
-		l.account(b, &prev, have)
+		l.account(b, have)
 		edges.see(b)
 		prev, have = *b, true
 		return true
@@ -154,24 +155,25 @@ func (l *Log) pass(ctx context.Context, progress Progress) error {
 }
 
 // account adds one block to the facts.
-func (l *Log) account(b, prev *Block, have bool) {
+func (l *Log) account(b *Block, have bool) {
 	l.Batches++
 	if have {
+		end := l.LogEndOffset // behind all blocks so far
 		switch {
-		case b.Base < prev.Next():
+		case b.Base < end:
 			l.Ascending = false
 			l.Anomalies.add(Anomaly{Kind: Backwards, Segment: b.Segment, Position: b.Position, Length: b.Length, From: b.Base, To: b.Next(), Epoch: b.Epoch,
-				Want: fmt.Sprintf("offset %d or above", prev.Next()), Got: fmt.Sprint(b.Base)})
-		case b.Base > prev.Next():
+				Want: fmt.Sprintf("offset %d or above", end), Got: fmt.Sprint(b.Base)})
+		case b.Base > end:
 			l.dense = false
-			l.Anomalies.add(Anomaly{Kind: Gap, Segment: b.Segment, Position: b.Position, Length: 0, From: prev.Next(), To: b.Base, Epoch: b.Epoch})
+			l.Anomalies.add(Anomaly{Kind: Gap, Segment: b.Segment, Position: b.Position, Length: 0, From: end, To: b.Base, Epoch: b.Epoch})
 		}
 	}
 	if b.Base < l.Segments[b.Segment].BaseOffset {
 		l.Anomalies.add(Anomaly{Kind: BelowSegment, Segment: b.Segment, Position: b.Position, Length: b.Length, From: b.Base, To: b.Next(), Epoch: b.Epoch,
 			Want: fmt.Sprintf("offset %d or above", l.Segments[b.Segment].BaseOffset), Got: fmt.Sprint(b.Base)})
 	}
-	l.LogEndOffset = b.Next()
+	l.LogEndOffset = max(l.LogEndOffset, b.Next())
 	if !b.Whole() {
 		return
 	}

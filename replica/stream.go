@@ -194,6 +194,9 @@ func (s *stream) plausible(next *Block) bool {
 
 func (s *stream) emit(yield func(*Block) bool) bool {
 	p := &s.pending
+	if s.prevNext >= 0 && p.Base < s.prevNext && p.Flaws&Unreadable == 0 {
+		p.Flaws |= Misplaced
+	}
 	s.report(p)
 	if p.Flaws&Unreadable != 0 && p.Last < p.Base {
 		return true // no offsets are left open for it: an anomaly, not a block
@@ -201,7 +204,7 @@ func (s *stream) emit(yield func(*Block) bool) bool {
 	if s.before != nil {
 		s.before(p, s.prevNext, s.prevEpoch)
 	}
-	s.prevNext = p.Next()
+	s.prevNext = max(s.prevNext, p.Next())
 	if p.Whole() {
 		s.prevEpoch = p.Epoch
 	}

@@ -99,12 +99,43 @@ func View(p *logdir.Partition) ([]Source, error) {
 
 	sources := []Source{own}
 	for _, state := range []State{Deleted, Replaced, Swap, Cleaned} {
-		if segs := aside[state]; len(segs) > 0 {
-			sortSegments(segs)
+		chains, err := chain(aside[state])
+		if err != nil {
+			return nil, err
+		}
+		for _, segs := range chains {
 			sources = append(sources, Source{Partition: p, State: state, Segments: segs})
 		}
 	}
 	return sources, nil
+}
+
+// chain sorts segments that were set aside into logs whose segments do not
+// overlap: the cleaner leaves several generations of the same offsets behind.
+func chain(segs []*logdir.Segment) ([][]*logdir.Segment, error) {
+	sortSegments(segs)
+	var chains [][]*logdir.Segment
+	var ends []int64
+next:
+	for _, s := range segs {
+		end := s.BaseOffset
+		if len(segs) > 1 {
+			next, err := nextOffset(s)
+			if err != nil {
+				return nil, err
+			}
+			end = next
+		}
+		for i := range chains {
+			if ends[i] <= s.BaseOffset {
+				chains[i] = append(chains[i], s)
+				ends[i] = end
+				continue next
+			}
+		}
+		chains, ends = append(chains, []*logdir.Segment{s}), append(ends, end)
+	}
+	return chains, nil
 }
 
 func dirState(s logdir.DirState) State {
