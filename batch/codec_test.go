@@ -157,6 +157,8 @@ func TestDecompress(t *testing.T) {
 		{"lz4 checksums, content size not looked at", LZ4, withSums, stored},
 		{"lz4 end mark with the top bit", LZ4, concat(lz4Head(0x60, 0x40, nil), []byte{0, 0, 0, 0x80}), nil},
 		{"lz4 empty block", LZ4, concat(lz4Head(0x60, 0x40, nil), []byte{1, 0, 0, 0, 0, 0, 0, 0, 0}), nil},
+		{"lz4 last token with a match length", LZ4, concat(lz4Block(lz4Head(0x60, 0x40, nil), []byte("\x1fa\x01\x00\x00\x51bcdef"), 0), make([]byte, 4)),
+			[]byte("aaaaaaaaaaaaaaaaaaaabcdef")},
 		{"zstd", Zstd, zstdFrame(t, long), long},
 		{"zstd best", Zstd, zstdFrame(t, long, zstd.WithEncoderLevel(zstd.SpeedBestCompression)), long},
 		{"zstd no checksum", Zstd, zstdFrame(t, short, zstd.WithEncoderCRC(false)), short},

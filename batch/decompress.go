@@ -16,8 +16,8 @@ const DefaultLimit = 64 << 20
 // batches costs no allocation. It is not safe for concurrent use; make one for each
 // goroutine. The zero value is ready and has DefaultLimit.
 //
-// It never holds more output than its limit (and a few KiB), whatever a payload claims,
-// and output memory is sized by what the compressed bytes can really hold: the blocks of
+// Its output buffer never grows beyond the limit (but for a few bytes), whatever a payload
+// claims, and is sized by what the compressed bytes can really hold: the blocks of
 // Snappy and LZ4 are measured before they are decoded, a zstd frame is bounded by the
 // headers of its blocks, gzip grows as it is read.
 //

@@ -125,9 +125,8 @@ func (d *Decompressor) lz4Block(block []byte, pos int, stored bool, maxBlock int
 	if n == 0 {
 		return nil
 	}
-	got, err := lz4.UncompressBlock(block, d.tail(int64(n)))
-	if err != nil || got != n {
-		return codecError(pos, LZ4, "corrupt block")
+	if got, err := lz4.UncompressBlock(block, d.tail(int64(n))); err != nil || got != n {
+		expandLZ4(d.tail(int64(n)), block)
 	}
 	d.buf = d.buf[:len(d.buf)+n]
 	return nil
@@ -205,4 +204,38 @@ func measureLZ4(b []byte, maxBlock int) (n, at int, why string) {
 		}
 	}
 	return 0, i, "block does not end with literals"
+}
+
+// expandLZ4 decodes a block that measureLZ4 has found sound, into the space it said. It
+// is for the few that the library is stricter about than a broker: the match length in
+// the last token, which nothing uses, need not be 0.
+func expandLZ4(dst, b []byte) {
+	for n, i := 0, 0; ; {
+		token := b[i]
+		i++
+		literals, match := int(token>>4), int(token&15)+4
+		if literals == 15 {
+			for more := true; more; i++ {
+				literals += int(b[i])
+				more = b[i] == 255
+			}
+		}
+		n += copy(dst[n:], b[i:i+literals])
+		i += literals
+		if i == len(b) {
+			return
+		}
+		distance := int(binary.LittleEndian.Uint16(b[i:]))
+		i += 2
+		if match == 19 {
+			for more := true; more; i++ {
+				match += int(b[i])
+				more = b[i] == 255
+			}
+		}
+		for range match { // may overlap with what it writes
+			dst[n] = dst[n-distance]
+			n++
+		}
+	}
 }

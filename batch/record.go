@@ -82,12 +82,16 @@ func (v *View) eachRecord(d *Decompressor, yield func(Record, error) bool) {
 			}
 		}
 	}
-	it := recordReader{h: v.Header, r: wire.Make(blob)}
+	it := recordReader{h: v.Header, blob: blob}
+	var rec Record
 	for i := range v.RecordCount {
-		if codecErr != nil && it.r.Remaining() == 0 {
+		if codecErr != nil && it.pos == len(blob) {
 			break
 		}
-		rec, err := it.next(i)
+		var err error
+		if !it.quick(&rec) {
+			rec, err = it.next(i)
+		}
 		if err != nil {
 			if codecErr != nil {
 				err = codecErr // the record is cut by the damage: name the cause
@@ -103,15 +107,16 @@ func (v *View) eachRecord(d *Decompressor, yield func(Record, error) bool) {
 		yield(Record{}, codecErr)
 		return
 	}
-	if n := it.r.Remaining(); n != 0 {
-		yield(Record{}, it.fault(it.r.Pos(), "recordCount", itoa(v.RecordCount)+" records", itoa(n)+" bytes more", ErrRecord))
+	if n := len(blob) - it.pos; n != 0 {
+		yield(Record{}, it.fault(int64(it.pos), "recordCount", itoa(v.RecordCount)+" records", itoa(n)+" bytes more", ErrRecord))
 	}
 }
 
 // recordReader decodes records one after the other.
 type recordReader struct {
 	h       Header // a copy: a pointer would move the View to the heap
-	r       wire.Reader
+	blob    []byte
+	pos     int            // of the next record in blob
 	headers []RecordHeader // reused from record to record
 }
 
@@ -129,39 +134,27 @@ func (it *recordReader) recordFault(i int32, pos int64, field, want, got string)
 	return it.fault(pos, "record "+itoa(i)+" "+field, want, got, ErrRecord)
 }
 
+// next decodes the next record, and says what is wrong with it.
 func (it *recordReader) next(i int32) (Record, error) {
-	start := it.r.Pos()
-	if it.r.Remaining() == 0 {
+	start := int64(it.pos)
+	left := wire.Make(it.blob[it.pos:])
+	if left.Remaining() == 0 {
 		return Record{}, it.fault(start, "recordCount", itoa(it.h.RecordCount)+" records", itoa(i), ErrRecord)
 	}
-	length := int64(it.r.Varint())
-	if err := it.r.Err(); err != nil {
-		return Record{}, it.wireFault(i, 0, "length", err)
+	length := int64(left.Varint())
+	if err := left.Err(); err != nil {
+		return Record{}, it.wireFault(i, start, "length", err)
 	}
-	body := it.r.Pos()
-	if length < 0 || length > it.r.Remaining() {
-		return Record{}, it.recordFault(i, start, "length", "0 to "+itoa(it.r.Remaining()), itoa(length))
+	body := start + left.Pos()
+	if length < 0 || length > left.Remaining() {
+		return Record{}, it.recordFault(i, start, "length", "0 to "+itoa(left.Remaining()), itoa(length))
 	}
 	// The fields are read from the bytes of this record alone: a field that would reach
 	// into the next record is a fault of this one.
-	r := wire.Make(it.r.Bytes(length))
+	r := wire.Make(left.Bytes(length))
 	r.Int8() // attributes, unused
 	timestampDelta := r.Varlong()
-	delta := r.Varint()
-	rec := Record{
-		Offset:      it.h.BaseOffset + int64(delta),
-		OffsetDelta: delta,
-		Timestamp:   it.h.BaseTimestamp + timestampDelta,
-		Sequence:    -1,
-		Pos:         start,
-		Len:         body + length - start,
-	}
-	if it.h.Attributes.TimestampType() == LogAppendTime {
-		rec.Timestamp = it.h.MaxTimestamp
-	}
-	if it.h.BaseSequence >= 0 {
-		rec.Sequence = IncrementSequence(it.h.BaseSequence, delta)
-	}
+	rec := it.record(start, body+length, timestampDelta, r.Varint())
 	rec.Key = nullable(&r, r.Varint())
 	rec.Value = nullable(&r, r.Varint())
 	at := r.Pos()
@@ -186,6 +179,7 @@ func (it *recordReader) next(i int32) (Record, error) {
 	if n := r.Remaining(); n != 0 {
 		return Record{}, it.recordFault(i, body+r.Pos(), "length", itoa(length-n), itoa(length))
 	}
+	it.pos = int(body + length)
 	return rec, nil
 }
 

@@ -65,6 +65,28 @@ func TestRecordsVariants(t *testing.T) {
 	}
 }
 
+// Both decoders read a varint of five bytes as Kafka does: bits above 32 are dropped.
+func TestRecordsLongVarints(t *testing.T) {
+	blob := unhex(t, "26 00 8180808000 8280808070 01 8280808070 61 00")
+	v := mustView(t, wrap(None, 1, blob))
+	for _, quick := range []bool{true, false} {
+		it := recordReader{h: v.Header, blob: blob}
+		var r Record
+		var err error
+		if quick {
+			if !it.quick(&r) {
+				t.Fatal("the quick decoder refuses")
+			}
+		} else if r, err = it.next(0); err != nil {
+			t.Fatal(err)
+		}
+		want := Record{Offset: 1, OffsetDelta: 1, Timestamp: -1, Value: []byte("a"), Sequence: -1, Len: int64(len(blob))}
+		if !reflect.DeepEqual(r, want) {
+			t.Errorf("quick %v: %+v, want %+v", quick, r, want)
+		}
+	}
+}
+
 func TestRecordsStopEarly(t *testing.T) {
 	n := 0
 	for range mustView(t, vector(t, "v2_plain")).Records(nil) {

@@ -20,9 +20,9 @@ func (inc *Incident) Partitions(ctx context.Context) iter.Seq[*Partition] {
 	return func(yield func(*Partition) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		groups := inc.groups()
-		results := make([]chan *Partition, len(groups))
+		results := make([]chan result, len(groups))
 		for i := range results {
-			results[i] = make(chan *Partition, 1)
+			results[i] = make(chan result, 1)
 		}
 		workers := min(runtime.GOMAXPROCS(0), len(groups))
 		// A token is taken for each partition begun and given back when it is handed
@@ -52,7 +52,9 @@ func (inc *Incident) Partitions(ctx context.Context) iter.Seq[*Partition] {
 			go func() {
 				defer wg.Done()
 				for i := range next {
-					results[i] <- inc.judge(ctx, groups[i])
+					var r result
+					r.panicked = guard(func() { r.story = inc.judge(ctx, groups[i]) })
+					results[i] <- r
 				}
 			}()
 		}
@@ -60,8 +62,11 @@ func (inc *Incident) Partitions(ctx context.Context) iter.Seq[*Partition] {
 		defer cancel()
 		for i := range results {
 			select {
-			case p := <-results[i]:
-				if ctx.Err() != nil || !yield(p) {
+			case r := <-results[i]:
+				if r.panicked != nil {
+					panic(r.panicked)
+				}
+				if ctx.Err() != nil || !yield(r.story) {
 					return
 				}
 				<-tokens
@@ -70,6 +75,12 @@ func (inc *Incident) Partitions(ctx context.Context) iter.Seq[*Partition] {
 			}
 		}
 	}
+}
+
+// result is a finished story, or the panic that ended it.
+type result struct {
+	story    *Partition
+	panicked *caught
 }
 
 // errIncomplete is the error of a copy whose directory could not be listed to
@@ -96,7 +107,8 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 		}
 	}
 	var wg sync.WaitGroup
-	for _, c := range p.Copies {
+	panics := make([]*caught, len(p.Copies))
+	for i, c := range p.Copies {
 		if c.Err != nil {
 			continue
 		}
@@ -105,10 +117,15 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 			defer wg.Done()
 			readSlots <- struct{}{}
 			defer func() { <-readSlots }()
-			c.Log, c.Err = replica.Read(ctx, c.Log.Source, inc.opt.Progress)
+			panics[i] = guard(func() { c.Log, c.Err = replica.Read(ctx, c.Log.Source, inc.opt.Progress) })
 		}()
 	}
 	wg.Wait()
+	for _, c := range panics {
+		if c != nil {
+			panic(c)
+		}
+	}
 	order := map[replica.State]int{replica.Live: 0, replica.Deleted: 1, replica.Swap: 2, replica.Replaced: 3, replica.Stray: 4, replica.Delete: 5, replica.Future: 6, replica.Cleaned: 7}
 	slices.SortStableFunc(p.Copies, func(a, b *Copy) int {
 		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), cmp.Compare(a.Broker.ID, b.Broker.ID), cmp.Compare(a.Broker.Name, b.Broker.Name), cmp.Compare(end(b), end(a)), cmp.Compare(a.Dir, b.Dir))
