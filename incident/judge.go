@@ -265,7 +265,7 @@ func (j *judgement) pair(a, b, ruler *Copy) error {
 				return err
 			}
 		}
-		j.p.Divergences = append(j.p.Divergences, Divergence{Divergence: d, A: a, B: b})
+		j.p.Divergences = append(j.p.Divergences, Divergence{Divergence: d, A: a, B: b, Ruled: ruler == a})
 	}
 	return nil
 }

@@ -87,7 +87,8 @@ type Ruling struct {
 // Divergence is a difference between two live replicas.
 type Divergence struct {
 	diff.Divergence
-	A, B *Copy // sides 0 and 1
+	A, B  *Copy // sides 0 and 1
+	Ruled bool  // A is the ruling leader
 }
 
 // CopyRef names a copy that holds lost records.

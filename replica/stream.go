@@ -101,8 +101,10 @@ func (s *stream) take(i int, f *segment.Frame, yield func(*Block) bool) bool {
 	}
 	b.Segment, b.Position, b.Length = i, f.Pos, f.Len
 	if f.Damage != nil {
+		// A wrong length or magic byte outside the CRC leaves the offsets believable, but
+		// a broker cannot read on here, so the block is not whole either.
 		b.Flaws |= BadCRC
-		if !errors.Is(f.Damage, batch.ErrCRC) {
+		if !errors.Is(f.Damage, batch.ErrCRC) && !errors.Is(f.Damage, batch.ErrLength) && !errors.Is(f.Damage, batch.ErrMagic) {
 			b.Flaws |= Unreadable
 		}
 	}

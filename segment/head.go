@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -31,6 +32,7 @@ type head struct {
 	base   int64 // base offset; of a message its offset
 	next   int64 // offset behind the last record; base if that would overflow
 	count  int32 // records; of a message 1
+	codec  batch.Codec
 	crc    uint32
 	// sane: all fields but the length have values that a writer could have written. Of
 	// a header cut by the end of the file only the fields that are there count.
@@ -98,6 +100,7 @@ func readHead(b []byte) head {
 		h.next = h.base + int64(delta) + 1
 	}
 	h.count = int32(binary.BigEndian.Uint32(b[57:]))
+	h.codec = batch.Codec(b[22] & 7)
 	h.sane = h.magic == 2 && h.base >= 0 && h.next > h.base && saneAttributes(b) &&
 		int32(binary.BigEndian.Uint32(b[12:])) >= -1 && // partitionLeaderEpoch
 		int64(binary.BigEndian.Uint64(b[27:])) >= -1 && // baseTimestamp
@@ -136,4 +139,47 @@ func keyLength(magic int8, b []byte) (at, n int64, ok bool) {
 		return at, 0, false
 	}
 	return at, int64(int32(binary.BigEndian.Uint32(b[at:]))), true
+}
+
+// minRecord is the size of a record without key, value and headers.
+const minRecord = 7
+
+// likelyPayload reports whether the first bytes behind the header, b, look like records, or
+// compressed ones, of which there are n bytes. Damage after all may have hit just these.
+func (h *head) likelyPayload(b []byte, n int64) bool {
+	if h.count == 0 {
+		return n == 0
+	}
+	switch h.codec {
+	case batch.Gzip:
+		return bytes.HasPrefix(b, []byte{0x1f, 0x8b})
+	case batch.Snappy:
+		return bytes.HasPrefix(b, []byte("\x82SNAPPY\x00"))
+	case batch.LZ4:
+		return bytes.HasPrefix(b, []byte{0x04, 0x22, 0x4d, 0x18})
+	case batch.Zstd:
+		return bytes.HasPrefix(b, []byte{0x28, 0xb5, 0x2f, 0xfd})
+	}
+	length, k := binary.Varint(b) // of the first record
+	first, others := int64(k)+length, int64(h.count-1)*minRecord
+	return k > 0 && length >= minRecord-1 && length <= n && first+others <= n && (others > 0 || first == n)
+}
+
+// decodeHeader is batch.ParseHeader for a plausible header, in place. Returning the Header by
+// value would take as long as the CRC of a small batch.
+func decodeHeader(h *batch.Header, b *[batch.HeaderSize]byte) {
+	be := binary.BigEndian
+	h.BaseOffset = int64(be.Uint64(b[0:]))
+	h.Length = int32(be.Uint32(b[8:]))
+	h.PartitionLeaderEpoch = int32(be.Uint32(b[12:]))
+	h.Magic = int8(b[16])
+	h.CRC = be.Uint32(b[17:])
+	h.Attributes = batch.Attributes(be.Uint16(b[21:]))
+	h.LastOffsetDelta = int32(be.Uint32(b[23:]))
+	h.BaseTimestamp = int64(be.Uint64(b[27:]))
+	h.MaxTimestamp = int64(be.Uint64(b[35:]))
+	h.ProducerID = int64(be.Uint64(b[43:]))
+	h.ProducerEpoch = int16(be.Uint16(b[51:]))
+	h.BaseSequence = int32(be.Uint32(b[53:]))
+	h.RecordCount = int32(be.Uint32(b[57:]))
 }

@@ -4,7 +4,6 @@ import (
 	"hash/crc32"
 	"io"
 	"iter"
-	"strconv"
 
 	"kafsck/batch"
 )
@@ -75,41 +74,40 @@ func newScanner(r io.ReaderAt, from, size int64, opt ScanOptions) *scanner {
 	n = min(max(n, minBuffer), size-from)
 	s := &scanner{pos: from, size: size, offsets: newTracker(opt.NextOffset)}
 	s.main = window{r: r, size: size, buf: make([]byte, n), pos: from}
-	s.search = search{scanner: s, span: size - from, sure: -1}
+	s.search = search{scanner: s, span: size - from, side: window{r: r, size: size}, sure: -1}
 	return s
 }
 
 // run is the way through sound batches; step takes everything else.
 func (s *scanner) run(yield func(Frame, error) bool) error {
+	f := Frame{Kind: Batch} // kept over the steps: only what changes is written
+	h := &f.Batch.Header
 	for s.pos < s.size && !s.stopped {
-		rest := s.size - s.pos
-		b := s.main.from(s.pos)
-		if len(b) < headPeek {
-			var err error
-			if b, err = s.main.need(s.pos, min(headPeek, rest)); err != nil {
-				return err
-			}
-		}
-		if batch.Plausible(b) && !s.search.unfinished {
-			h, _ := batch.ParseHeader(b) // no error: it is plausible
-			total := h.Size()
-			if total > int64(len(b)) && total <= min(rest, MaxRaw) {
-				var err error
-				if b, err = s.main.need(s.pos, total); err != nil {
-					return err
+		if !s.search.unfinished {
+			b := s.main.from(s.pos)
+			for batch.Plausible(b) {
+				decodeHeader(h, (*[batch.HeaderSize]byte)(b))
+				total := h.Size()
+				if total > int64(len(b)) {
+					break
 				}
-			}
-			if total <= int64(len(b)) {
 				raw := b[:total:total]
-				if crc32.Checksum(raw[21:], castagnoli) == h.CRC {
-					s.offsets.see(h.BaseOffset, h.NextOffset())
-					f := Frame{Kind: Batch, Pos: s.pos, Len: total, Claimed: total, Batch: batch.View{Header: h, Raw: raw}, Raw: raw}
-					s.pos += total
-					if !yield(f, nil) {
-						return nil
-					}
-					continue
+				if crc32.Checksum(raw[21:], castagnoli) != h.CRC {
+					break
 				}
+				s.offsets.see(h.BaseOffset, h.NextOffset())
+				f.Pos, f.Len, f.Claimed = s.pos, total, total
+				f.Batch.Raw, f.Raw = raw, raw
+				s.pos += total
+				if !yield(f, nil) {
+					return nil
+				}
+				b = b[total:]
+			}
+			if more, err := s.load(b); err != nil {
+				return err
+			} else if more || s.pos == s.size {
+				continue
 			}
 		}
 		if err := s.step(yield); err == errSpent {
@@ -121,6 +119,21 @@ func (s *scanner) run(yield func(Frame, error) bool) error {
 	return nil
 }
 
+// load brings into memory what b, the bytes there from the next frame on, lacks: of the
+// header, or of the batch that it promises. It reports whether it had to.
+func (s *scanner) load(b []byte) (more bool, err error) {
+	rest := s.size - s.pos
+	n := min(headPeek, rest)
+	if batch.Plausible(b) {
+		n = batch.LogOverhead + int64(be32(b[8:]))
+	}
+	if n <= int64(len(b)) || n > min(rest, MaxRaw) {
+		return false, nil
+	}
+	_, err = s.main.need(s.pos, n)
+	return true, err
+}
+
 // emit hands over one frame and moves on behind it.
 func (s *scanner) emit(yield func(Frame, error) bool, f Frame) {
 	if f.Pos != s.pos || f.Len <= 0 || f.End() > s.size {
@@ -129,322 +142,3 @@ func (s *scanner) emit(yield func(Frame, error) bool, f Frame) {
 	s.pos = f.End()
 	s.stopped = !yield(f, nil)
 }
-
-// suspect is a header at the place where the chain is, or its CRC, that cannot be
-// believed as it stands.
-type suspect struct {
-	head
-	pos int64
-	// sized: nothing speaks against the length, so that the bytes up to end, or to the end
-	// of the file, are the batch; its payload is damaged, or torn.
-	sized  bool
-	damage *batch.Error // nil: no header was expected here
-}
-
-func (a *suspect) end() int64 { return a.pos + a.total() }
-
-// holds reports whether what ends at this position, behind a's first byte, is a part of a if
-// a's length is right.
-func (a *suspect) holds(end int64) bool { return a.sized && end <= a.end() }
-
-// step takes what stands at the chain's place and is not a sound batch of magic 2.
-func (s *scanner) step(yield func(Frame, error) bool) error {
-	if s.search.unfinished {
-		return s.gap(yield, &suspect{pos: s.pos})
-	}
-	rest := s.size - s.pos
-	b, err := s.main.need(s.pos, min(headPeek, rest))
-	if err != nil {
-		return err
-	}
-	if rest <= overhead {
-		f := Frame{Kind: Torn, Pos: s.pos, Len: rest, Damage: lengthError(0, "more than 17 bytes", rest)}
-		if allZero(b) {
-			f.Kind, f.Damage = Zeros, nil
-		} else if rest >= batch.LogOverhead {
-			f.Claimed = claimed(b)
-		}
-		s.emit(yield, f)
-		return nil
-	}
-	if allZero(b[:overhead]) {
-		return s.zeros(yield)
-	}
-	a := suspect{head: readHead(b), pos: s.pos}
-	switch total := a.total(); {
-	case total < a.minTotal():
-		a.damage = lengthError(8, "at least "+itoa(a.minTotal()-batch.LogOverhead), int64(a.length))
-	case total > rest:
-		a.damage = lengthError(8, "at most "+itoa(rest-batch.LogOverhead), int64(a.length))
-	default:
-		return s.whole(yield, &a)
-	}
-	if a.sized = a.sane && a.total() > rest && s.offsets.near(a.base); a.sized && a.legacy() {
-		// The header of a message says little; a torn one must fit closer.
-		if a.sized, err = s.search.mayFill(a.pos, &a.head); err != nil {
-			return err
-		}
-		a.sized = a.sized && a.base >= s.offsets.floor
-	}
-	return s.gap(yield, &a)
-}
-
-// whole takes a header whose length fits.
-func (s *scanner) whole(yield func(Frame, error) bool, a *suspect) error {
-	crc, raw, err := s.checksum(a)
-	if err != nil {
-		return err
-	}
-	if crc == a.crc && a.magic >= 0 {
-		f, err := s.frame(a, a.total(), raw)
-		if err != nil {
-			return err
-		}
-		if a.magic > 2 {
-			f.Damage = magicError(a.magic)
-		}
-		s.offsets.see(a.base, a.next)
-		s.emit(yield, f)
-		return nil
-	}
-	if a.legacy() {
-		if v := (batch.View{Raw: raw}); len(raw) >= batch.HeaderSize && v.ComputedCRC() == be32(raw[17:]) {
-			h, _ := batch.ParseHeader(raw) // fails for the magic alone and is filled in
-			s.offsets.see(h.BaseOffset, h.NextOffset())
-			v.Header = h
-			s.emit(yield, Frame{Kind: Batch, Pos: a.pos, Len: a.total(), Claimed: a.total(), Batch: v, Raw: raw, Damage: magicError(a.magic)})
-			return nil
-		}
-		if a.sized, err = s.search.fillsExactly(a.pos, &a.head); err != nil {
-			return err
-		}
-	} else {
-		a.sized = a.sane && s.offsets.near(a.base)
-	}
-	a.damage = crcError(a, crc)
-	if a.magic < 0 {
-		a.damage = magicError(a.magic)
-	}
-	chains := a.end() == s.size
-	if !chains {
-		if chains, err = s.search.headerAt(a.end()); err != nil {
-			return err
-		}
-	}
-	if !chains {
-		return s.gap(yield, a)
-	}
-	// The length leads on, yet it may lead over a batch or more.
-	trueEnd, err := s.search.trueEnd(a)
-	if err != nil {
-		return err
-	}
-	if trueEnd > 0 {
-		return s.mended(yield, a, trueEnd)
-	}
-	return s.damaged(yield, a)
-}
-
-// checksum computes the CRC that a's magic asks for over the length that it claims. raw is
-// nil if that is more than MaxRaw.
-func (s *scanner) checksum(a *suspect) (crc uint32, raw []byte, err error) {
-	s.search.work += a.total()
-	if a.total() > MaxRaw {
-		crc, err = s.search.crc(0, a.table(), a.pos+a.covered(), a.end())
-		return crc, nil, err
-	}
-	raw, err = s.main.need(a.pos, a.total())
-	if err != nil {
-		return 0, nil, err
-	}
-	raw = raw[:a.total():a.total()]
-	return crc32.Checksum(raw[a.covered():], a.table()), raw, nil
-}
-
-// frame makes a Batch or Legacy frame of n bytes at a; raw may be nil if it has not been
-// read or is too large.
-func (s *scanner) frame(a *suspect, n int64, raw []byte) (Frame, error) {
-	b := raw
-	if raw == nil {
-		want := n
-		if n > MaxRaw {
-			want = headPeek
-		}
-		var err error
-		if b, err = s.main.need(a.pos, want); err != nil {
-			return Frame{}, err
-		}
-		if n <= MaxRaw {
-			raw = b[:n:n]
-		}
-	}
-	f := Frame{Kind: Batch, Pos: a.pos, Len: n, Claimed: a.total(), Raw: raw}
-	if a.legacy() {
-		f.Kind = Legacy
-		f.Legacy, _ = batch.ParseLegacyHeader(b) // filled in where length or magic are wrong
-	} else {
-		h, _ := batch.ParseHeader(b) // likewise
-		f.Batch = batch.View{Header: h, Raw: raw}
-	}
-	return f, nil
-}
-
-// damaged emits a batch or message whose length can be believed and whose bytes cannot.
-func (s *scanner) damaged(yield func(Frame, error) bool, a *suspect) error {
-	if a.magic < 0 {
-		s.emit(yield, Frame{Kind: Junk, Pos: a.pos, Len: a.total(), Claimed: a.total(), Damage: a.damage})
-		return nil
-	}
-	f, err := s.frame(a, a.total(), nil)
-	if err != nil {
-		return err
-	}
-	f.Damage = a.damage
-	s.emit(yield, f)
-	return nil
-}
-
-// mended emits a batch whose CRC verifies up to end: only its length is wrong.
-func (s *scanner) mended(yield func(Frame, error) bool, a *suspect, end int64) error {
-	n := end - a.pos
-	f, err := s.frame(a, n, nil)
-	if err != nil {
-		return err
-	}
-	f.Damage = lengthError(8, itoa(n-batch.LogOverhead), int64(a.length))
-	s.offsets.see(a.base, a.next)
-	s.emit(yield, f)
-	return nil
-}
-
-// gap emits what lies between the chain's end at a and the place where it goes on.
-func (s *scanner) gap(yield func(Frame, error) bool, a *suspect) error {
-	found, err := s.search.next(a)
-	switch {
-	case err != nil:
-		return err
-	case found.trueEnd > 0:
-		return s.mended(yield, a, found.trueEnd)
-	case a.sized && a.end() > s.size && found.resume == s.size:
-		s.search.unfinished = false
-		s.emit(yield, Frame{Kind: Torn, Pos: a.pos, Len: s.size - a.pos, Claimed: a.claim(), Damage: a.damage})
-		return nil
-	case a.sized && a.end() <= found.resume:
-		s.search.unfinished = false
-		return s.damaged(yield, a)
-	}
-	return s.pieces(yield, a, found.end)
-}
-
-// claim is Frame.Claimed of a header that was looked at.
-func (a *suspect) claim() int64 {
-	if a.damage == nil {
-		return 0
-	}
-	return a.total()
-}
-
-// pieces emits the stretch from a to end as Junk, with the Zeros and Embedded frames that
-// the search has found in it.
-func (s *scanner) pieces(yield func(Frame, error) bool, a *suspect, end int64) error {
-	f := Frame{Kind: Junk, Claimed: a.claim()}
-	if a.damage != nil {
-		f.Damage = a.damage
-	}
-	junk := func(to int64) {
-		if to <= s.pos || s.stopped {
-			return
-		}
-		if f.Damage == nil {
-			f.Damage = &batch.Error{Field: "header", Err: ErrNoBatch}
-		}
-		f.Pos, f.Len = s.pos, to-s.pos
-		s.emit(yield, f)
-		f = Frame{Kind: Junk}
-	}
-	for _, it := range s.search.items {
-		if it.pos >= end || s.stopped {
-			break
-		}
-		junk(it.pos)
-		if s.stopped {
-			break
-		}
-		n := min(it.end, end) - s.pos
-		if !it.embedded {
-			s.emit(yield, Frame{Kind: Zeros, Pos: s.pos, Len: n})
-			continue
-		}
-		g, err := s.frame(&suspect{head: it.head, pos: it.pos}, n, nil)
-		if err != nil {
-			return err
-		}
-		g.Kind, g.Claimed = Embedded, 0
-		s.emit(yield, g)
-	}
-	junk(end)
-	return nil
-}
-
-// zeros takes a run of zero bytes at the chain's place.
-func (s *scanner) zeros(yield func(Frame, error) bool) error {
-	end := s.pos + overhead
-	for end < s.size {
-		b := s.main.from(end)
-		if len(b) == 0 {
-			// A few bytes before are kept: the run may reach into the next header.
-			keep := max(s.pos, end-headPeek)
-			if _, err := s.main.need(keep, end-keep+1); err != nil {
-				return err
-			}
-			b = s.main.from(end)
-		}
-		n := zeroPrefix(b)
-		end += int64(n)
-		if n < len(b) {
-			break
-		}
-	}
-	if end == s.size {
-		s.emit(yield, Frame{Kind: Zeros, Pos: s.pos, Len: end - s.pos})
-		return nil
-	}
-	// A base offset of 0 and a small length make up to 11 zero bytes of a header.
-	found, err := s.search.behindZeros(s.pos, end)
-	if err != nil {
-		return err
-	}
-	zerosEnd := min(end, found.end)
-	if items := s.search.items; len(items) > 0 {
-		zerosEnd = min(zerosEnd, items[0].pos)
-	}
-	s.emit(yield, Frame{Kind: Zeros, Pos: s.pos, Len: zerosEnd - s.pos})
-	if s.stopped || s.pos == found.end {
-		return nil
-	}
-	return s.pieces(yield, &suspect{pos: s.pos}, found.end)
-}
-
-func claimed(b []byte) int64 { return batch.LogOverhead + int64(int32(be32(b[8:]))) }
-
-func lengthError(pos int64, want string, got int64) *batch.Error {
-	field := "batchLength"
-	if pos == 0 {
-		field = "header"
-	}
-	return &batch.Error{Pos: pos, Field: field, Want: want, Got: itoa(got), Err: batch.ErrLength}
-}
-
-func magicError(magic int8) *batch.Error {
-	return &batch.Error{Pos: 16, Field: "magic", Want: "2", Got: itoa(int64(magic)), Err: batch.ErrMagic}
-}
-
-func crcError(a *suspect, got uint32) *batch.Error {
-	pos := int64(17)
-	if a.legacy() {
-		pos = 12
-	}
-	return &batch.Error{Pos: pos, Field: "crc", Want: hex32(got), Got: hex32(a.crc), Err: batch.ErrCRC}
-}
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

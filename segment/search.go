@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"errors"
 	"hash/crc32"
 	"math"
 
@@ -27,15 +26,17 @@ type search struct {
 	*scanner
 	span int64 // bytes of the scan, the measure of the budget
 
-	side    window // where the search is
-	stream  []byte // for what is in no window
-	peeked  [headPeek]byte
-	aside   int64 // bytes read past both windows
-	work    int64 // bytes looked at or checksummed, read or not
-	walked  chain // the last one that was walked to its end
-	items   []item
-	run     zeroRun
-	covered runningCRC
+	side   window // where the search is
+	stream []byte // for what is in no window
+	peeked [headPeek]byte
+	aside  int64 // bytes read past both windows
+	work   int64 // bytes looked at or checksummed, read or not
+	// doubtful are bytes checksummed, or left out, for headers that no records seem to follow.
+	doubtful int64
+	walked   chain // the last one that was walked to its end
+	items    []item
+	run      zeroRun
+	covered  runningCRC
 
 	// sure is the next proven header (a sound batch with another header behind it) of an
 	// earlier search, or the size if there is none; below the position when not known.
@@ -60,9 +61,6 @@ type found struct {
 	resume  int64 // where the chain goes on; the size if nowhere
 	trueEnd int64 // > 0: the suspect's CRC verifies up to here
 }
-
-// errSpent: the budget is used up.
-var errSpent = errors.New("budget used up")
 
 // next looks for the place where the chain goes on behind a. It also fills items.
 func (s *search) next(a *suspect) (found, error) {
@@ -93,7 +91,6 @@ func (s *search) trueEnd(a *suspect) (int64, error) {
 // look goes through the positions [from, to). Below the size it only looks for a's
 // true end.
 func (s *search) look(a *suspect, from, to int64) (found, error) {
-	s.prepare()
 	s.items = s.items[:0]
 	s.run = zeroRun{start: -1}
 	s.covered = newRunningCRC(a)
@@ -143,7 +140,10 @@ func (s *search) look(a *suspect, from, to int64) (found, error) {
 			}
 		}
 		if ok = ok && fits && accept && (!known || h.total() <= to-c); ok {
-			if ok, err = s.sound(c, &h); err != nil {
+			if ok, err = s.worth(c, &h); err == nil && ok {
+				ok, err = s.sound(c, &h)
+			}
+			if err != nil {
 				return found{}, err
 			}
 		}
@@ -288,225 +288,6 @@ func (s *search) endsHere(a *suspect, p int64) (int64, error) {
 		break
 	}
 	return 0, nil
-}
-
-// sound reports whether the CRC of the batch at pos verifies.
-func (s *search) sound(pos int64, h *head) (bool, error) {
-	s.work += h.total()
-	sum, err := s.crc(0, h.table(), pos+h.covered(), pos+h.total())
-	return sum == h.crc, err
-}
-
-// headerAt reports whether a sane header stands at pos. Its batch may be torn.
-func (s *search) headerAt(pos int64) (bool, error) {
-	s.prepare()
-	if s.size-pos <= overhead {
-		return false, nil
-	}
-	b, err := s.peek(pos, min(headPeek, s.size-pos))
-	if err != nil {
-		return false, err
-	}
-	h := readHead(b)
-	if !h.sane || h.total() < h.minTotal() || !s.offsets.near(h.base) {
-		return false, nil
-	}
-	if !h.legacy() {
-		return true, nil
-	}
-	return s.fillsExactly(pos, &h)
-}
-
-// fillsExactly reports whether key and value of the message at pos fill the size that it
-// claims: Kafka writes nothing else, and random bytes that look like magic 0 are common.
-func (s *search) fillsExactly(pos int64, h *head) (bool, error) {
-	if !h.sane || h.total() < h.minTotal() || h.total() > s.size-pos {
-		return false, nil
-	}
-	return s.mayFill(pos, h)
-}
-
-// mayFill is fillsExactly so far as the message is there.
-func (s *search) mayFill(pos int64, h *head) (bool, error) {
-	s.prepare()
-	b, err := s.peek(pos, min(headPeek, s.size-pos))
-	if err != nil {
-		return false, err
-	}
-	end := pos + h.total()
-	at, key, ok := keyLength(h.magic, b)
-	if !ok {
-		return true, nil
-	}
-	value := pos + at + 4 + max(key, 0)
-	if key < -1 || value > end-4 {
-		return false, nil
-	}
-	if value > s.size-4 {
-		return key <= maxTornKey, nil
-	}
-	if b, err = s.peek(value, 4); err != nil {
-		return false, err
-	}
-	n := int64(int32(be32(b)))
-	return n >= -1 && value+4+max(n, 0) == end, nil
-}
-
-// chain is a run of sound batches with ascending offsets, each where the one before ends.
-type chain struct {
-	end int64 // position behind the last
-	to  chainEnd
-}
-
-type chainEnd uint8
-
-const (
-	toNowhere chainEnd = iota
-	toTail             // zeros, a torn batch, or a few bytes
-	toEnd              // the end of the file
-)
-
-// leads reports whether a chain of at least two batches leads from pos to the tail or, if
-// that is asked for, exactly to the end of the file. An image inside a record does not lead
-// to the end, as more of its batch follows; so this is the log, and what spoke against its
-// offsets was wrong.
-func (s *search) leads(pos int64, h *head, to chainEnd) (bool, error) {
-	first := pos + h.total()
-	if pos >= s.walked.end {
-		end, where, err := s.walk(first, h.next)
-		if err != nil {
-			return false, err
-		}
-		s.walked = chain{end, where}
-	}
-	return s.walked.to >= to && first < s.walked.end, nil
-}
-
-// walk follows a chain from p on, where an offset of at least next is due.
-func (s *search) walk(p, next int64) (int64, chainEnd, error) {
-	for p < s.size {
-		b, err := s.peek(p, min(headPeek, s.size-p))
-		if err != nil {
-			return 0, toNowhere, err
-		}
-		if len(b) <= overhead || allZero(b[:overhead]) {
-			return p, toTail, nil
-		}
-		h := readHead(b)
-		if !h.sane || h.base < next || h.total() < h.minTotal() {
-			return p, toNowhere, nil
-		}
-		if h.total() > s.size-p {
-			return p, toTail, nil
-		}
-		if ok, err := s.sound(p, &h); err != nil || !ok {
-			return p, toNowhere, err
-		}
-		next = h.next
-		p += h.total()
-	}
-	return p, toEnd, nil
-}
-
-// spent reports whether the budget is used up, or would be by reading n bytes more. The
-// main window reads the file once besides.
-func (s *search) spent(n int) bool {
-	return s.side.read+s.aside+int64(n) > 3*s.span+slack || s.work/16 > s.span+slack
-}
-
-func (s *search) prepare() {
-	if s.side.r == nil {
-		s.side = window{r: s.main.r, size: s.size}
-	}
-}
-
-// bytes returns what is in memory from p on: enough for a header if the file has it.
-func (s *search) bytes(p int64) ([]byte, error) {
-	n := min(headPeek, s.size-p)
-	if s.main.holds(p, n) {
-		return s.main.from(p), nil
-	}
-	if s.side.buf == nil {
-		s.side.buf = make([]byte, min(sideBuffer, s.span))
-	}
-	return s.side.need(p, n)
-}
-
-// peek returns n bytes, at most headPeek, without moving a window.
-func (s *search) peek(pos, n int64) ([]byte, error) {
-	for _, w := range [...]*window{&s.main, &s.side} {
-		if w.holds(pos, n) {
-			return w.from(pos)[:n], nil
-		}
-	}
-	return s.readAside(s.peeked[:n], pos)
-}
-
-func (s *search) readAside(p []byte, at int64) ([]byte, error) {
-	if at > s.size-int64(len(p)) {
-		panic("segment: read beyond the file")
-	}
-	if s.spent(len(p)) {
-		return nil, errSpent
-	}
-	for n := 0; n < len(p); {
-		k, err := readAt(s.main.r, p[n:], at+int64(n))
-		if err != nil {
-			return nil, &ReadError{Op: "read", Pos: at + int64(n), Len: int64(len(p) - n), Err: err}
-		}
-		n += k
-		s.aside += int64(k)
-	}
-	return p, nil
-}
-
-// crc continues sum over the bytes [from, to), without moving a window.
-func (s *search) crc(sum uint32, table *crc32.Table, from, to int64) (uint32, error) {
-	s.prepare()
-	for from < to {
-		b := s.main.from(from)
-		if len(b) == 0 {
-			b = s.side.from(from)
-		}
-		if len(b) == 0 {
-			if s.stream == nil {
-				s.stream = make([]byte, min(sideBuffer, s.span))
-			}
-			var err error
-			if b, err = s.readAside(s.stream[:min(int64(len(s.stream)), to-from)], from); err != nil {
-				return 0, err
-			}
-		}
-		b = b[:min(int64(len(b)), to-from)]
-		sum = crc32.Update(sum, table, b)
-		from += int64(len(b))
-	}
-	return sum, nil
-}
-
-// runningCRC is the CRC of a suspect up to where the search has come.
-type runningCRC struct {
-	active bool
-	table  *crc32.Table
-	sum    uint32
-	to     int64
-}
-
-func newRunningCRC(a *suspect) runningCRC {
-	if !a.sane || a.damage == nil || a.magic > 2 {
-		return runningCRC{}
-	}
-	return runningCRC{active: true, table: a.table(), to: a.pos + a.covered()}
-}
-
-func (s *search) feed(to int64) error {
-	if !s.covered.active || to <= s.covered.to {
-		return nil
-	}
-	var err error
-	s.covered.sum, err = s.crc(s.covered.sum, s.covered.table, s.covered.to, to)
-	s.covered.to = to
-	return err
 }
 
 // candidate returns the index of the next position in b where a header may stand, or -1,
