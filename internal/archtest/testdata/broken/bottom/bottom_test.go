@@ -1,0 +1,10 @@
+package bottom
+
+import (
+	"os"
+	"testing"
+
+	_ "broken/support"
+)
+
+func TestWritesFreely(t *testing.T) { os.Remove("a") }

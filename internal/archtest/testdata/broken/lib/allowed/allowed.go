@@ -1,0 +1,2 @@
+// Package allowed is a library.
+package allowed

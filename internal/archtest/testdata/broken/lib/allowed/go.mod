@@ -1,0 +1,3 @@
+module example.org/allowed
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module example.org/other
+
+go 1.26.0

@@ -1,0 +1,2 @@
+// Package other is a library.
+package other

@@ -1,0 +1,6 @@
+// Package writer may write.
+package writer
+
+import "os"
+
+func write() { os.Create("a") }
