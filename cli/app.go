@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"kafsck/logdir"
+	"kafsck/report"
+)
+
+// app is one run of kafsck: its streams, the flags that every command has, and
+// the exit bits collected so far.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer // the result; buffered, flushed by Main
+	stderr io.Writer // everything else
+	// terminal streams, for progress only
+	rawOut, rawErr io.Writer
+
+	json  bool // --json
+	quiet bool // --quiet: the exit code and errors only
+	bits  int  // exit bits collected so far
+}
+
+// Main runs kafsck with args (without the program's name) and returns its exit
+// code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	out := bufio.NewWriterSize(stdout, 64<<10)
+	a := &app{stdin: stdin, stdout: out, stderr: stderr, rawOut: stdout, rawErr: stderr}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	// After the first interrupt the usual way of dying is restored, so that a second
+	// one works whatever we are waiting for.
+	context.AfterFunc(ctx, stop)
+
+	return a.guard(func() int {
+		err := a.execute(ctx, args)
+		if flushErr := out.Flush(); err == nil && flushErr != nil {
+			err = fmt.Errorf("writing the result: %w", flushErr)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return a.explain(errInterrupted)
+		case errors.Is(err, syscall.EPIPE):
+			return a.bits // whoever read the result has seen enough
+		case err != nil:
+			return a.explain(err)
+		}
+		return a.bits
+	})
+}
+
+// guard turns a panic, which is a broken invariant of ours, into a message and
+// exitBug: Go's own exit code for it, 2, means something else here.
+func (a *app) guard(run func() int) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.complain("a bug of ours: %v", r)
+			a.complain("nothing was changed; please report this with the lines below")
+			fmt.Fprintf(a.stderr, "%s", debug.Stack())
+			code = exitBug
+		}
+	}()
+	return run()
+}
+
+// execute builds the command tree and runs it.
+func (a *app) execute(ctx context.Context, args []string) error {
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	return root.ExecuteContext(ctx)
+}
+
+// explain prints an error the way people can use it and returns the exit code.
+func (a *app) explain(err error) int {
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		a.complain("%s", usage.message)
+		for _, h := range usage.hints {
+			a.complain("hint: %s", h)
+		}
+		return exitUsage
+	}
+	if errors.Is(err, errInterrupted) {
+		a.complain("interrupted; the result is not complete")
+		return exitInterrupted
+	}
+	a.complain("%s", err)
+	if f, ok := errors.AsType[*failure](err); ok {
+		return a.bits | f.bits
+	}
+	return a.bits | exitIncomplete
+}
+
+// complain writes one message to stderr: the program's name, no capital, no full
+// stop. Names in it are escaped.
+func (a *app) complain(format string, args ...any) {
+	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+		fmt.Fprintf(a.stderr, "kafsck: %s\n", report.Escape(strings.TrimRight(line, "\n")))
+	}
+}
+
+// fail adds exit bits.
+func (a *app) fail(bits int) { a.bits |= bits }
+
+// jsonWriter begins JSON output: the first object names command and version.
+// Every command that supports --json ends with its Summary.
+func (a *app) jsonWriter(command string) *report.JSON {
+	return report.NewJSON(a.stdout, command, version())
+}
+
+// discover looks at paths and tells of everything that could not be looked at:
+// on stderr, in the exit code, and by the returned case's Errors. An error means
+// that there is nothing to go on with.
+func (a *app) discover(paths []string, brokers []logdir.BrokerID) (*logdir.Case, error) {
+	c, err := logdir.Discover(paths, logdir.Options{BrokerIDs: brokers})
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Errors) > 0 {
+		a.fail(exitIncomplete)
+	}
+	return c, nil
+}
+
+// version is that of the module, as the build recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+// needPaths is the argument rule of commands that take PATH...
+func needPaths(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("%s needs a PATH: a log directory, a partition directory, or a folder of several", cmd.CommandPath()).
+			hint("%s", cmd.UseLine())
+	}
+	return nil
+}

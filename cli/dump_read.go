@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+
+	"kafsck/batch"
+	"kafsck/checkpoint"
+	"kafsck/kraft"
+	"kafsck/report"
+	"kafsck/segment"
+)
+
+// maxTextFile bounds the text files that dump reads, in bytes.
+const maxTextFile = 64 << 20
+
+// one decodes one file.
+func (d *dumper) one(ctx context.Context, t *dumpTarget) {
+	if t.kind.isLog() {
+		d.log(ctx, t)
+		return
+	}
+	b, err := t.file.ReadAll(maxTextFile)
+	if err != nil {
+		d.failed(t.shown, plainCause(err))
+		return
+	}
+	d.begin(t, int64(len(b)))
+	var bad *checkpoint.Malformed
+	switch t.kind {
+	case dumpEpochs:
+		f := checkpoint.ParseEpochs(b)
+		d.out.Epochs(f)
+		bad = f.Malformed
+	case dumpWatermarks, dumpRecovery, dumpLogStarts, dumpCleaner:
+		f := checkpoint.ParseOffsets(b)
+		d.out.Offsets(string(t.kind), f)
+		bad = f.Malformed
+	case dumpPartition:
+		f := checkpoint.ParsePartitionMetadata(b)
+		d.out.PartitionMetadata(f)
+		bad = f.Malformed
+	case dumpProperties:
+		f := checkpoint.ParseMetaProperties(b)
+		d.out.MetaProperties(f)
+		bad = f.Malformed
+	case dumpQuorum:
+		f := checkpoint.ParseQuorumState(b)
+		d.out.QuorumState(f)
+		bad = f.Malformed
+	case dumpCleanStopped:
+		d.out.CleanShutdown(checkpoint.ParseCleanShutdown(b))
+	default:
+		panic("cli: dump of unknown kind " + string(t.kind))
+	}
+	if bad != nil && !t.ignored() {
+		d.a.fail(exitFindings)
+	}
+}
+
+// begin names a file.
+func (d *dumper) begin(t *dumpTarget, size int64) {
+	d.sum.Files++
+	d.sum.Bytes += size
+	d.name(t, size)
+}
+
+func (d *dumper) name(t *dumpTarget, size int64) {
+	d.out.File(&report.DumpFile{Path: t.shown, Size: size, Partition: t.owner.partition, TopicID: t.owner.topicID, Broker: t.owner.broker, Ignored: t.ignored()})
+}
+
+// log decodes a file of batches.
+func (d *dumper) log(ctx context.Context, t *dumpTarget) {
+	f, err := t.file.Open()
+	if err != nil {
+		d.failed(t.shown, plainCause(err))
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		d.failed(t.shown, plainCause(err))
+		return
+	}
+	l := logDump{d: d, t: t, size: info.Size(), next: t.base, decompressor: batch.NewDecompressor(batch.DefaultLimit)}
+	if d.opt.offsets == everyOffset {
+		l.begin() // else only a log with something to show is named
+	}
+	defer l.count()
+	for frame, err := range segment.Scan(f, info.Size(), segment.ScanOptions{NextOffset: t.base}) {
+		if err != nil {
+			l.flush(math.MaxInt64)
+			d.failed(t.shown, plainCause(err))
+			return
+		}
+		if d.stopped(ctx) {
+			return
+		}
+		l.take(ctx, &frame)
+	}
+	l.flush(math.MaxInt64)
+}
+
+// logDump is the state of one log.
+type logDump struct {
+	d            *dumper
+	t            *dumpTarget
+	size         int64
+	begun        bool
+	decompressor *batch.Decompressor
+
+	// Bytes that are no batch have no offsets: whether they could hold some that were
+	// asked for shows only with the next batch. Until then they wait here.
+	waiting []segment.Frame
+	next    int64 // offset behind the last batch, below 0 unknown
+	zeros   bool  // the last frame shown was zeros
+}
+
+// maxWaiting bounds logDump.waiting; beyond it bytes are shown, asked for or not.
+const maxWaiting = 1000
+
+func (l *logDump) begin() {
+	if !l.begun {
+		l.begun = true
+		l.d.name(l.t, l.size)
+	}
+}
+
+// count adds a log that was read, with or without something to show.
+func (l *logDump) count() {
+	l.d.sum.Files++
+	l.d.sum.Bytes += l.size
+}
+
+func (l *logDump) take(ctx context.Context, f *segment.Frame) {
+	var first, last int64
+	switch f.Kind {
+	case segment.Batch:
+		first, last = f.Batch.BaseOffset, f.Batch.LastOffset()
+	case segment.Legacy:
+		first, last = f.Legacy.Offset, f.Legacy.Offset
+		if f.Legacy.Codec() != batch.None && l.next >= 0 && l.next < first {
+			first = l.next // a wrapper says where it ends only
+		}
+	default:
+		w := *f
+		w.Raw, w.Batch.Raw = nil, nil
+		if l.waiting = append(l.waiting, w); l.d.opt.offsets == everyOffset || len(l.waiting) > maxWaiting {
+			l.flush(math.MaxInt64)
+		}
+		return
+	}
+	l.flush(first)
+	if last >= first && last < math.MaxInt64 {
+		l.next = last + 1
+	}
+	if !l.d.opt.offsets.meets(first, last) && !(last < first && l.d.opt.offsets.meets(first, first)) {
+		l.zeros = false
+		return
+	}
+	l.show(f)
+	if f.Kind == segment.Batch && l.d.opt.records {
+		l.records(ctx, f)
+	}
+}
+
+// flush shows what waits, if it could hold an offset that was asked for: one below end,
+// where the next batch begins.
+func (l *logDump) flush(end int64) {
+	if len(l.waiting) > 0 && l.d.opt.offsets.meets(l.next, max(end, l.next)) {
+		for i := range l.waiting {
+			l.show(&l.waiting[i])
+		}
+	}
+	clear(l.waiting)
+	l.waiting = l.waiting[:0]
+}
+
+// show prints a frame and counts it.
+func (l *logDump) show(f *segment.Frame) {
+	l.begin()
+	l.d.out.Frame(f)
+	s := &l.d.sum
+	hole := l.zeros
+	l.zeros = f.Kind == segment.Zeros
+	switch f.Kind {
+	case segment.Batch, segment.Legacy:
+		if hole {
+			l.d.a.fail(exitFindings) // zeros before the end of the log
+		}
+		s.Batches++
+		if f.Kind == segment.Legacy {
+			s.Records++
+		} else {
+			s.Records += int64(max(f.Batch.RecordCount, 0))
+		}
+		switch {
+		case errors.Is(f.Damage, batch.ErrCRC):
+			s.BadCRC++
+		default:
+			s.Verified += f.Len
+		}
+		if f.Damage != nil {
+			l.d.a.fail(exitFindings)
+			if !errors.Is(f.Damage, batch.ErrCRC) {
+				s.Flawed++
+			}
+		}
+	case segment.Junk:
+		s.Other += f.Len
+		if errors.Is(f.Damage, segment.ErrBudget) {
+			l.d.a.fail(exitIncomplete)
+		}
+		l.d.a.fail(exitFindings)
+	default: // zeros and a torn batch at the end are what a kill leaves behind
+		s.Other += f.Len
+	}
+}
+
+// records prints the records of a batch.
+func (l *logDump) records(ctx context.Context, f *segment.Frame) {
+	if f.Raw == nil {
+		l.undecoded(fmt.Errorf("%w: the batch has %d bytes, at most %d are held in memory", batch.ErrTooLarge, f.Len, segment.MaxRaw))
+		return
+	}
+	for r, err := range f.Batch.Records(l.decompressor) {
+		if err != nil {
+			l.undecoded(err)
+			return
+		}
+		if l.d.stopped(ctx) {
+			return
+		}
+		if !l.d.opt.offsets.meets(r.Offset, r.Offset) {
+			continue
+		}
+		rec := report.DumpRecord{Frame: f, Record: &r}
+		switch {
+		case f.Batch.Attributes.Control():
+			c, err := batch.ParseControl(r.Key, r.Value)
+			if err != nil {
+				rec.Why = err.Error()
+			} else {
+				rec.Control = &c
+			}
+		case l.t.kind == dumpMetadata, l.t.owner.metadata:
+			m, err := kraft.DecodeRecord(r.Value)
+			if err != nil {
+				rec.Why = err.Error()
+			} else {
+				rec.Metadata = &m
+			}
+		}
+		l.d.sum.Shown++
+		l.d.out.Record(&rec)
+	}
+}
+
+// undecoded tells of records that are not shown: because of what their bytes are, or
+// because of a limit of ours.
+func (l *logDump) undecoded(err error) {
+	limit := errors.Is(err, batch.ErrTooLarge)
+	if limit {
+		l.d.a.fail(exitIncomplete)
+	} else {
+		l.d.a.fail(exitFindings)
+	}
+	l.d.out.Undecoded(err.Error(), limit)
+}
+
+// plainCause takes paths out of an error that is told with the shown one.
+func plainCause(err error) error {
+	if re, ok := errors.AsType[*segment.ReadError](err); ok {
+		plain := *re
+		plain.Path, plain.Err = "", plainCause(re.Err)
+		return &plain
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		if pe.Op == "read" {
+			return pe.Err
+		}
+		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
+	}
+	return err
+}

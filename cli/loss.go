@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"kafsck/incident"
+	"kafsck/logdir"
+	"kafsck/report"
+)
+
+type lossOptions struct {
+	input inputOptions
+	judge judgeOptions
+}
+
+func newLossCommand(a *app) *cobra.Command {
+	o := &lossOptions{}
+	cmd := &cobra.Command{
+		Use:   "loss PATH...",
+		Short: "Records gone from the leader's log: which, committed or not, and who still holds them",
+		Long: `Records gone from the leader's log: which offsets, whether they had been
+committed (so that an acks=all producer was told ok), with the proof, and which
+copies still hold them. Where a partition has no leader: what would be lost
+under each replica.` + pathHelp + exitHelp(
+			"0  nothing lost",
+			"1  records are lost, or may be",
+			"2  something could not be read, or a leader's disk is not among the inputs (3: both)"),
+		Example: `  kafsck loss copies/
+  kafsck loss --topic 'orders*' --acks acks.jsonl copies/broker-1 copies/broker-2`,
+		Args: needPaths,
+		RunE: func(cmd *cobra.Command, args []string) error { return runLoss(cmd.Context(), a, cmd, args, o) },
+	}
+	o.input.addFlags(cmd.Flags())
+	o.judge.addFlags(cmd.Flags())
+	o.judge.addGradeFlags(cmd.Flags())
+	return cmd
+}
+
+func runLoss(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *lossOptions) error {
+	opt, err := o.judge.options(cmd)
+	if err != nil {
+		return err
+	}
+	c, err := a.discover(args, o.input.brokers)
+	if err != nil {
+		return err
+	}
+	return lossCase(ctx, a, cmd, c, args, o, opt)
+}
+
+// lossCase is runLoss for inputs that are discovered already.
+func lossCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, args []string, o *lossOptions, opt incident.Options) error {
+	opt.Compare = true
+	s, err := a.openCase(cmd, c, args, &o.input, opt)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	bits := func(p *incident.Partition) int { return lossBits(p) | judgedBits(p) }
+	switch {
+	case a.json:
+		j := a.jsonWriter("loss")
+		j.Notes(s.c.Notes)
+		j.Errors(s.errors())
+		for p := range s.partitions(ctx, bits) {
+			j.Ruling(p)
+			j.Losses(p)
+			j.Errors(p.Errors)
+		}
+		return s.endJSON(ctx, j, true)
+	case a.quiet:
+		return s.endQuiet(ctx, bits)
+	}
+	t := &report.Losses{Paths: s.paths, Scope: &s.scope}
+	for p := range s.partitions(ctx, bits) {
+		t.Add(p)
+	}
+	s.progress.finish()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	s.explainErrors()
+	return done(ctx, t.Print(a.stdout))
+}

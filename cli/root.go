@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const pathHelp = `
+
+A PATH is a log directory, a partition directory, a folder of several (one per
+broker), or a single .log file. Inputs are opened read-only and never changed.`
+
+// exitHelp ends a command's help with its exit codes.
+func exitHelp(lines ...string) string {
+	return "\n\nExit codes:\n  " + strings.Join(lines, "\n  ") + "\n  64 bad usage, 70 a bug of ours, 130 interrupted"
+}
+
+func newRootCommand(a *app) *cobra.Command {
+	o := &triageOptions{}
+	cmd := &cobra.Command{
+		Use:   "kafsck PATH...",
+		Short: "Read copied Kafka log directories and tell what happened to the data",
+		Long: `kafsck reads copied Kafka log directories and tells what happened to the data:
+what is damaged, how replicas differ, which records are lost, whether they had
+been committed, and who still has them. No cluster and no JVM are needed.
+
+With PATHs and no command it looks at all of this and gives a verdict of at most
+20 lines.` + pathHelp + exitHelp(
+			"0  nothing at or above --fail-on; replicas agree or a follower is merely behind",
+			"1  findings, differences, loss",
+			"2  incomplete: something could not be read, or cannot be told (3: both)"),
+		Example: `  kafsck copies/                      verdict over a folder with one folder per broker
+  kafsck loss copies/                 what is lost, in full
+  kafsck diff --topic orders copies/  how the replicas of a topic differ
+  kafsck ls /var/lib/kafka/data       what lies in a log directory`,
+		Version:       version(),
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := pathsOrHint(cmd, args); err != nil {
+				return err
+			}
+			return runTriage(cmd.Context(), a, cmd, args, o)
+		},
+	}
+	cmd.SetVersionTemplate("kafsck {{.Version}}\n")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v", err).hint("%s --help", cmd.CommandPath())
+	})
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SuggestionsMinimumDistance = 2
+
+	cmd.PersistentFlags().BoolVar(&a.json, "json", false, "JSON Lines instead of text (docs/json.md)")
+	cmd.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "the exit code and errors only")
+	o.input.addFlags(cmd.Flags())
+	o.judge.addFlags(cmd.Flags())
+	o.judge.addGradeFlags(cmd.Flags())
+	o.judge.addAllFlag(cmd.Flags())
+	o.judge.addFailOnFlag(cmd.Flags())
+
+	cmd.AddCommand(newLsCommand(a), newDiffCommand(a), newLossCommand(a), newDumpCommand(a), newDemoCommand(a), newCompletionCommand(a))
+	cmd.SetHelpCommand(newHelpCommand())
+	refuseArgs(cmd)
+	return cmd
+}
+
+// refuseArgs makes bad usage of whatever a command's argument rule refuses.
+func refuseArgs(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		refuseArgs(sub)
+		rule := sub.Args
+		if rule == nil {
+			continue
+		}
+		sub.Args = func(cmd *cobra.Command, args []string) error {
+			err := rule(cmd, args)
+			if _, ok := errors.AsType[*usageError](err); ok || err == nil {
+				return err
+			}
+			return usagef("%s: %v", cmd.CommandPath(), err).hint("%s --help", cmd.CommandPath())
+		}
+	}
+}
+
+// newHelpCommand is cobra's, except that a topic that does not exist is bad
+// usage.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("help: there is no command %q", strings.Join(args, " ")).hint("kafsck --help lists the commands")
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
+}
+
+// pathsOrHint refuses a first word that is neither a command nor an existing
+// path: a mistyped command must not look like a path without findings.
+func pathsOrHint(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("no PATH given").hint("kafsck PATH...  looks at log directories and gives a verdict").hint("kafsck --help   lists the commands")
+	}
+	first := args[0]
+	if _, err := os.Lstat(first); err == nil || !os.IsNotExist(err) {
+		return nil // what is there and cannot be read is told as such
+	}
+	e := usagef("%q is neither a command nor an existing path", first)
+	for _, s := range cmd.SuggestionsFor(first) {
+		e.hint("did you mean \"kafsck %s\"?", s)
+	}
+	if dir := nearest(first); dir != "" {
+		e.hint("%s exists, what lies below it does not", dir)
+	}
+	return e.hint("kafsck --help lists the commands")
+}
+
+// nearest is the longest existing folder of a path that does not exist, "" when
+// the path has no folder.
+func nearest(path string) string {
+	for dir := filepath.Dir(path); dir != "." && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil {
+			return fmt.Sprintf("%q", dir)
+		}
+	}
+	return ""
+}

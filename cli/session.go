@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kafsck/finding"
+	"kafsck/incident"
+	"kafsck/internal/wire"
+	"kafsck/kraft"
+	"kafsck/logdir"
+	"kafsck/report"
+)
+
+// session is the inputs of one command, discovered and opened, with what its
+// printers need.
+type session struct {
+	app   *app
+	c     *logdir.Case
+	inc   *incident.Incident
+	scope report.Scope
+	paths *report.Paths
+	// brokersWithData counts brokers with a selected partition among the inputs.
+	brokersWithData int
+	progress        *progress
+}
+
+// openCase reads the metadata of inputs that are discovered, and counts what
+// could not be read.
+func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *inputOptions, opt incident.Options) (*session, error) {
+	s := &session{app: a, c: c}
+	if err := s.selectPartitions(args, in, opt.Leaders, !opt.Compare); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if len(c.Errors) > 0 {
+		a.fail(exitIncomplete)
+	}
+	opt.Match = in.selects
+	s.progress = a.newProgress(s.bytes(in))
+	opt.Progress = s.progress.add
+	s.inc = incident.Open(c, opt)
+	if len(s.inc.Errors) > 0 {
+		a.fail(exitIncomplete)
+	}
+	s.scope.Brokers = len(c.Brokers)
+	s.scope.Errors = len(c.Errors) + len(s.inc.Errors)
+	s.paths = &report.Paths{Typed: locate(c), Again: againOf(cmd, args), Ambiguous: s.ambiguous(in)}
+	return s, nil
+}
+
+func (s *session) close() {
+	s.progress.finish()
+	s.c.Close()
+}
+
+// selectPartitions makes sure that there is something to answer about, and that
+// every name on the command line means something.
+func (s *session) selectPartitions(args []string, in *inputOptions, leaders map[string]int32, mayBeEmpty bool) error {
+	all, names, data := 0, map[string]bool{}, map[*logdir.Broker]bool{}
+	for p := range s.c.AllPartitions() {
+		all++
+		if in.selects(p.Topic, p.Partition) {
+			names[p.Name()] = true
+			data[p.LogDir.Broker] = true
+		}
+	}
+	s.brokersWithData = len(data)
+	if all == 0 && !(mayBeEmpty && s.anyLogDir()) {
+		s.explainErrors()
+		return s.nothingFound(args)
+	}
+	if all > 0 && len(names) == 0 {
+		return usagef("none of the %d partition directories matches --topic and --partition", all)
+	}
+	for name := range leaders {
+		if !names[name] {
+			return usagef("--leader %s=%d: no such partition among the inputs", name, leaders[name])
+		}
+	}
+	return nil
+}
+
+// anyLogDir reports whether there is a log directory with something in it to
+// list.
+func (s *session) anyLogDir() bool {
+	return slices.ContainsFunc(s.c.Brokers, func(b *logdir.Broker) bool { return len(b.Dirs) > 0 })
+}
+
+// nothingFound is the answer to inputs without any partition.
+func (s *session) nothingFound(args []string) error {
+	what := "no partition directory (NAME-NUMBER with .log files or a leader-epoch-checkpoint)"
+	for _, b := range s.c.Brokers {
+		for _, d := range b.Dirs {
+			if d.Metadata != nil {
+				return fmt.Errorf("only cluster metadata in %s, %s: nothing to compare or judge", strings.Join(args, ", "), what)
+			}
+		}
+	}
+	return fmt.Errorf("nothing of Kafka's in %s: %s, no log directory (meta.properties, replication-offset-checkpoint), no folder of those", strings.Join(args, ", "), what)
+}
+
+// bytes is the size of all selected .log files, for progress.
+func (s *session) bytes(in *inputOptions) int64 {
+	var n int64
+	for p := range s.c.AllPartitions() {
+		if !in.selects(p.Topic, p.Partition) {
+			continue
+		}
+		for _, seg := range p.Segments {
+			if seg.Log != nil {
+				n += max(seg.Log.Size, 0)
+			}
+		}
+	}
+	return n
+}
+
+// ambiguous finds partition names that exist under several topic ids or
+// clusters.
+func (s *session) ambiguous(in *inputOptions) map[string]bool {
+	type identity struct {
+		id      wire.UUID
+		cluster string
+	}
+	first, out := map[string]identity{}, map[string]bool{}
+	for p := range s.c.AllPartitions() {
+		if !in.selects(p.Topic, p.Partition) || !p.HasTopicID && p.LogDir.Broker.ClusterID == "" {
+			continue
+		}
+		me := identity{p.TopicID, p.LogDir.Broker.ClusterID}
+		known, ok := first[p.Name()]
+		switch {
+		case !ok:
+			first[p.Name()] = me
+		case !known.id.IsZero() && !me.id.IsZero() && known.id != me.id, known.cluster != "" && me.cluster != "" && known.cluster != me.cluster:
+			out[p.Name()] = true
+		}
+	}
+	return out
+}
+
+// partitions judges all partitions, counts them, and collects the exit bits that
+// bits gives. It ends early when the user interrupts: then the context says so.
+func (s *session) partitions(ctx context.Context, bits func(*incident.Partition) int) iter.Seq[*incident.Partition] {
+	return func(yield func(*incident.Partition) bool) {
+		for p := range s.inc.Partitions(ctx) {
+			s.lower(p)
+			s.scope.Add(p, absent(p))
+			s.app.fail(bits(p))
+			if len(p.Errors) > 0 {
+				s.app.fail(exitIncomplete)
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// lower makes a note of the finding that a leader is elsewhere when only one
+// broker's disk was given: that is normal use.
+func (s *session) lower(p *incident.Partition) {
+	if s.brokersWithData > 1 {
+		return
+	}
+	for i := range p.Findings {
+		if p.Findings[i].Code == "leader-not-among-inputs" {
+			p.Findings[i].Severity = finding.Note
+		}
+	}
+}
+
+// errors are the failed reads that belong to no partition.
+func (s *session) errors() []logdir.PathError { return slices.Concat(s.c.Errors, s.inc.Errors) }
+
+// explainErrors tells of failed reads on stderr, for output that does not.
+func (s *session) explainErrors() {
+	list := s.c.Errors
+	if s.inc != nil {
+		list = s.errors()
+	}
+	for _, e := range list {
+		s.app.complain("%s", e)
+	}
+}
+
+// absent are the brokers that by the metadata have a replica of p and none among
+// the inputs.
+func absent(p *incident.Partition) []int32 {
+	id, err := wire.ParseUUID(p.TopicID)
+	if p.Cluster.Metadata == nil || p.TopicID == "" || err != nil {
+		return nil
+	}
+	known := p.Cluster.Metadata.Partitions[kraft.PartitionID{Topic: id, Partition: p.Number}]
+	if known == nil || len(known.Changes) == 0 {
+		return nil
+	}
+	var out []int32
+	for _, id := range known.Changes[len(known.Changes)-1].Replicas {
+		if !slices.ContainsFunc(p.Cluster.Brokers, func(b *logdir.Broker) bool { return b.IDKnown && b.ID == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// done turns the end of a loop over partitions into the command's error.
+func done(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return &failure{exitIncomplete, errors.Join(errors.New("writing the result"), err)}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"kafsck/batch"
+	"kafsck/checkpoint"
+	"kafsck/incident"
+	"kafsck/kraft"
+	"kafsck/logdir"
+	"kafsck/segment"
+)
+
+// Dump prints decoded files. Everything between two calls of File belongs to the file
+// that came first. Values may be borrowed: a Dump keeps none of them.
+type Dump interface {
+	File(f *DumpFile)
+	// Frame is the next stretch of a log: a batch, or bytes that are none.
+	Frame(f *segment.Frame)
+	// Record follows the Frame that it lies in.
+	Record(r *DumpRecord)
+	// Undecoded says why the rest of the last frame's records is not shown. limit: a
+	// limit of ours was reached; the bytes may be sound.
+	Undecoded(why string, limit bool)
+
+	Epochs(f *checkpoint.EpochFile)
+	// Offsets is any of the four offset checkpoints; kind is the file's name.
+	Offsets(kind string, f *checkpoint.OffsetFile)
+	PartitionMetadata(f *checkpoint.PartitionMetadata)
+	MetaProperties(f *checkpoint.MetaProperties)
+	QuorumState(f *checkpoint.QuorumState)
+	CleanShutdown(f *checkpoint.CleanShutdown)
+
+	// Failed is about a file that could not be read, or not to its end.
+	Failed(path string, err error)
+	// Notes are what a reader should know of the inputs.
+	Notes(notes []logdir.Note)
+	// Note is prose for people; JSON leaves it out.
+	Note(format string, args ...any)
+	Summary(s *DumpSummary)
+	// Err returns the first failed write. After it nothing more is printed.
+	Err() error
+}
+
+// DumpFile is what is known of a file besides its content.
+type DumpFile struct {
+	Path      string // shown path
+	Size      int64
+	Partition string // "t-0", "" unknown or none
+	TopicID   string // "" unknown
+	Broker    *incident.BrokerRef
+	Ignored   bool // a broker does not look at a file of this name
+}
+
+// DumpRecord is one record with the batch it lies in.
+type DumpRecord struct {
+	Frame *segment.Frame
+	*batch.Record
+	Control  *batch.Control // of a control record that could be decoded
+	Metadata *kraft.Record  // of a record of __cluster_metadata that could be decoded
+	Why      string         // why neither could be decoded where one should be there
+}
+
+// DumpSummary is the scope of a dump.
+type DumpSummary struct {
+	ExitCode int
+	Files    int
+	Batches  int64 // of any format
+	BadCRC   int64 // among them
+	Flawed   int64 // among them: damaged where no CRC looks
+	Records  int64 // as their headers count them; messages of old formats count as one
+	Shown    int64 // records printed
+	Bytes    int64 // of the files read
+	Verified int64 // bytes of batches with a CRC that verifies
+	Other    int64 // bytes that are no batch
+	Failed   int   // files not read, or not to their end
+}
+
+// malformedFile is what Kafka refuses about a text file, and what that leads to.
+type malformedFile struct {
+	*checkpoint.Malformed
+	consequence string
+}
+
+// consequences of a text file that Kafka 4.3 refuses, by the file's name: what its
+// reader's IOException leads to, and what an unchecked exception does. Sources:
+// LogManager.loadLogs, LogCleanerManager.allCleanerCheckpoints, LazyOffsetCheckpoints,
+// MetaPropertiesEnsemble.Loader, FileQuorumStateStore, CheckpointFileWithFailureHandler.
+var consequences = map[string][2]string{
+	"leader-epoch-checkpoint": {
+		"the log directory goes offline at the next start, the broker goes on without it (before 3.2.1 the broker does not start)",
+		"the broker does not start",
+	},
+	"recovery-point-offset-checkpoint": {
+		"every recovery point of the directory counts as 0, and the directory goes offline at the next start",
+		"a warning: every recovery point of the directory counts as 0",
+	},
+	"log-start-offset-checkpoint": {
+		"every line counts as missing, and the directory goes offline at the next start",
+		"a warning: every line counts as missing",
+	},
+	"cleaner-offset-checkpoint": {
+		"the log directory goes offline when the log cleaner reads the file",
+		"the log cleaner's thread ends: nothing is compacted any more",
+	},
+	"replication-offset-checkpoint": {
+		"the log directory goes offline when the first high watermark is asked for",
+		"the partition whose high watermark is asked for fails",
+	},
+	"partition.metadata": {
+		"the log directory goes offline at the next start",
+		"the broker does not start",
+	},
+	"meta.properties": {
+		"the log directory counts as failed; a broker without another one does not start",
+		"the log directory counts as failed; a broker without another one does not start",
+	},
+	"quorum-state": {
+		"the node does not start",
+		"the node does not start",
+	},
+}
+
+// refused joins what is wrong with a text file with what Kafka does about it; nil if
+// nothing is wrong. ignored says that Kafka does not read the file.
+func refused(kind string, m *checkpoint.Malformed, ignored bool) *malformedFile {
+	if m == nil {
+		return nil
+	}
+	if ignored {
+		return &malformedFile{m, "nothing follows: it ignores a file of this name"}
+	}
+	i := 0
+	if m.Unchecked {
+		i = 1
+	}
+	return &malformedFile{m, consequences[kind][i]}
+}

@@ -1,0 +1,470 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kafsck/commitment"
+	"kafsck/diff"
+	"kafsck/incident"
+	"kafsck/logdir"
+	"kafsck/replica"
+)
+
+// sum adds up losses of one grade.
+type sum struct {
+	losses  int
+	records int64
+	// atLeast: some loss is only known by its lower bound; unnumbered: some loss is not
+	// known in number at all.
+	atLeast, unnumbered bool
+	ranges              []lostRange
+}
+
+// lostRange is where losses lie; a bound that is not recorded is -1.
+type lostRange struct{ from, to int64 }
+
+func (r lostRange) String() string {
+	switch {
+	case r.from < 0:
+		return "somewhere"
+	case r.to < 0:
+		return fmt.Sprintf("%d and above", r.from)
+	}
+	return span(r.from, r.to)
+}
+
+func rangeOf(l *incident.Loss) lostRange {
+	r := lostRange{-1, -1}
+	if l.From != nil {
+		r.from = *l.From
+		if l.To != nil {
+			r.to = *l.To
+		}
+	}
+	return r
+}
+
+func sumOf(losses []incident.Loss, grades ...commitment.Grade) sum {
+	var s sum
+	for i := range losses {
+		l := &losses[i]
+		if !slices.Contains(grades, l.Committed) {
+			continue
+		}
+		s.losses++
+		switch {
+		case l.Records == nil:
+			s.unnumbered = true
+		default:
+			s.records += *l.Records
+			s.atLeast = s.atLeast || l.Basis == "trace" && !l.ToExact
+		}
+		r := rangeOf(l)
+		// Losses that only touch are told as one range; those that overlap are different
+		// records at the same offsets.
+		if n := len(s.ranges); n > 0 && r.from >= 0 && s.ranges[n-1].to == r.from {
+			s.ranges[n-1].to = r.to
+		} else if !slices.Contains(s.ranges, r) {
+			s.ranges = append(s.ranges, r)
+		}
+	}
+	return s
+}
+
+// add takes over the numbers of another sum.
+func (s *sum) add(o sum) {
+	s.losses += o.losses
+	s.records += o.records
+	s.atLeast = s.atLeast || o.atLeast
+	s.unnumbered = s.unnumbered || o.unnumbered
+}
+
+// number prints how many records, with an adjective between number and noun.
+func (s *sum) number(adjective string) string {
+	one, many := adjective+"record", adjective+"records"
+	switch {
+	case s.records == 0 && s.unnumbered:
+		return "an unknown number of " + many
+	case s.atLeast || s.unnumbered:
+		return "at least " + count(s.records, one, many)
+	}
+	return count(s.records, one, many)
+}
+
+// where prints the offset ranges, at most four of them.
+func (s *sum) where() string {
+	var words []string
+	for _, r := range s.ranges {
+		if r.from >= 0 {
+			words = append(words, r.String())
+		}
+	}
+	switch {
+	case len(words) == 0:
+		return "the offsets are not recorded"
+	case s.single():
+		return "offset " + words[0]
+	case len(words) > 4:
+		words = append(words[:3], fmt.Sprintf("%d more ranges", len(words)-3))
+	}
+	return "offsets " + list(words)
+}
+
+// single reports whether all is one offset.
+func (s *sum) single() bool {
+	return len(s.ranges) == 1 && s.ranges[0].from >= 0 && s.ranges[0].to == s.ranges[0].from+1
+}
+
+// are is the verb that fits where.
+func (s *sum) are() string {
+	if s.single() {
+		return "is"
+	}
+	return "are"
+}
+
+// counted are the grades that make a loss.
+var counted = []commitment.Grade{commitment.Yes, commitment.Unknown}
+
+// lossHead is the headline of a partition's losses. The word comes apart so that
+// it can be aligned: LOST where a proof of commitment exists, else LOST?.
+func (p *Paths) lossHead(x *incident.Partition) (word, prose string) {
+	yes, unknown := sumOf(x.Losses, commitment.Yes), sumOf(x.Losses, commitment.Unknown)
+	all := sumOf(x.Losses, counted...)
+	if allOpen(x) {
+		return "LOST?", "records of " + p.label(x) + " may have been thrown away by an unclean election; how many is not recorded: " + all.where()
+	}
+	if yes.losses > 0 {
+		prose = yes.number("committed ") + " of " + p.label(x)
+		if unknown.losses > 0 {
+			prose += ", and " + unknown.number("") + " that may have been committed"
+		}
+		return "LOST", prose + ": " + all.where() + " " + all.are() + " " + gone(x)
+	}
+	return "LOST?", unknown.number("") + " of " + p.label(x) + " that may have been committed: " + all.where() + " " + all.are() + " " + gone(x)
+}
+
+// gone says what the leader's log has in place of lost records.
+func gone(x *incident.Partition) string {
+	damaged, rotten, traces, n := 0, 0, 0, 0
+	for i := range x.Losses {
+		l := &x.Losses[i]
+		if !l.Counts() {
+			continue
+		}
+		n++
+		if l.Cause == incident.CauseDamage {
+			damaged++
+			if l.Basis == "trace" {
+				rotten++
+			}
+		} else if l.Basis == "trace" {
+			traces++
+		}
+	}
+	switch n {
+	case rotten:
+		return "damaged in every copy among these inputs"
+	case damaged:
+		return "damaged in the log of " + leaderOf(x)
+	case traces:
+		return "in no copy among these inputs"
+	}
+	return "not in the log of " + leaderOf(x)
+}
+
+// allOpen reports whether every counted loss is one whose end is not recorded.
+func allOpen(x *incident.Partition) bool {
+	for i := range x.Losses {
+		if l := &x.Losses[i]; l.Counts() && (l.To != nil || l.Cause != incident.CauseUnclean) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaderOf names the ruling leader and says when it is a guess.
+func leaderOf(x *incident.Partition) string {
+	r := &x.Ruling
+	switch {
+	case r.Leader == nil:
+		return "a leader"
+	case r.Guess:
+		return "broker " + Escape(r.Leader.Name) + " (guessed to be the leader)"
+	}
+	return "its leader, broker " + Escape(r.Leader.Name)
+}
+
+// rulingProse says who rules and how that is known.
+func rulingProse(x *incident.Partition) string {
+	if x.Ruling.Leader == nil {
+		return "nobody: " + Escape(x.Ruling.Why)
+	}
+	return "broker " + Escape(x.Ruling.Leader.Name) + ": " + Escape(x.Ruling.Why)
+}
+
+var causes = map[string]string{
+	incident.CauseUnclean:       "unclean election: a broker became leader that did not have these records",
+	incident.CauseNotReplicated: "not replicated: the next leader was elected before it had fetched these records",
+	incident.CauseLeaderBehind:  "the leader's log ends before another replica's, in the same epoch",
+	incident.CauseMissingRange:  "the leader's log has a hole there",
+	incident.CauseRecordLoss:    "compacted topic: the latest value of a key is gone",
+	incident.CauseDamage:        "the bytes are damaged in the leader's log",
+	incident.CauseUnknown:       "not known",
+}
+
+// proof is the rows of one loss.
+func (p *Paths) proof(x *incident.Partition, l *incident.Loss, indent int) []string {
+	var out []string
+	row := func(label, prose string) { out = append(out, labelled(indent, label, prose)...) }
+	written := epochs(l.Epochs)
+	if t := clocks(l.FirstMs, l.LastMs); t != "" {
+		written += ", " + t
+	}
+	if len(l.Epochs) > 0 || l.FirstMs >= 0 {
+		row("written in", written)
+	}
+	for i, c := range l.Copies {
+		label := ""
+		if i == 0 {
+			label = "still held by"
+		}
+		row(label, "broker "+Escape(c.Broker.Name)+" ("+string(c.State)+"): "+Escape(c.File))
+	}
+	if len(l.Copies) == 0 {
+		row("still held by", "no copy among these inputs")
+	}
+	for i, e := range sortedEvidence(l.Evidence) {
+		label := ""
+		if i == 0 {
+			label = "committed"
+		}
+		row(label, says(e.Says)+Escape(e.Claim)+"; see "+Escape(e.Source))
+	}
+	if len(l.Evidence) == 0 {
+		row("committed", unproved(l))
+	}
+	switch l.Acknowledged {
+	case commitment.AckedAll:
+		row("acknowledged", "yes, to an acks=all producer")
+	case commitment.AckedLeader:
+		row("acknowledged", "to an acks=1 producer, who was told ok by the leader alone")
+	case commitment.AckedNo:
+		row("acknowledged", "no")
+	}
+	if c, ok := causes[l.Cause]; ok {
+		row("cause", c)
+	}
+	return out
+}
+
+func sortedEvidence(list []commitment.Evidence) []commitment.Evidence {
+	order := map[commitment.Grade]int{commitment.Yes: 0, commitment.No: 1, commitment.Unknown: 2}
+	out := slices.Clone(list)
+	slices.SortStableFunc(out, func(a, b commitment.Evidence) int { return cmp.Compare(order[a.Says], order[b.Says]) })
+	return out
+}
+
+func says(g commitment.Grade) string {
+	if g == commitment.Unknown {
+		return ""
+	}
+	return string(g) + ": "
+}
+
+func unproved(l *incident.Loss) string {
+	if len(l.Epochs) == 1 {
+		return fmt.Sprintf("not known: written by the leader of epoch %d; nothing proves that it was replicated", l.Epochs[0])
+	}
+	return "not known: nothing proves that they were replicated"
+}
+
+// short is one loss on a line, as cells.
+func short(l *incident.Loss) []string {
+	one := sumOf([]incident.Loss{*l}, l.Committed)
+	return []string{rangeOf(l).String(), one.number(""), epochs(l.Epochs), "committed: " + string(l.Committed), heldBy([]incident.Loss{*l})}
+}
+
+// heldBy names who holds records of losses that count, or of a single one.
+func heldBy(losses []incident.Loss) string {
+	var refs []incident.BrokerRef
+	var states []string
+	for i := range losses {
+		l := &losses[i]
+		if !l.Counts() && len(losses) > 1 {
+			continue
+		}
+		for _, b := range l.HeldBy {
+			if !slices.Contains(refs, b) {
+				refs = append(refs, b)
+			}
+		}
+		for _, c := range l.Copies {
+			if c.State != replica.Live && !slices.Contains(states, string(c.State)) {
+				states = append(states, string(c.State))
+			}
+		}
+	}
+	switch {
+	case len(refs) == 0:
+		return "held by nobody"
+	case len(states) > 0:
+		return "held by " + brokers(refs) + " (" + strings.Join(states, ", ") + ")"
+	}
+	return "held by " + brokers(refs)
+}
+
+var shortHeader = []string{"", ">", "", "", ""}
+
+// uncommitted describes the losses that are none: provably never committed.
+func (p *Paths) uncommitted(x *incident.Partition) string {
+	s := sumOf(x.Losses, commitment.No)
+	if s.losses == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s (%s), never committed, not in the log of %s: no loss to acks=all; acks=1 producers may have been told ok",
+		s.number(""), p.label(x), s.where(), leaderOf(x))
+}
+
+// keep is which brokers must not be started, and why.
+type keep struct {
+	brokers []incident.BrokerRef
+	leaders []incident.BrokerRef
+	// guess: some leader is one; may: nothing tells that the brokers are recent enough
+	// to truncate by leader epoch for certain.
+	guess, may bool
+}
+
+func (k *keep) merge(o *keep) {
+	for _, b := range o.brokers {
+		if !slices.Contains(k.brokers, b) {
+			k.brokers = append(k.brokers, b)
+		}
+	}
+	for _, b := range o.leaders {
+		if !slices.Contains(k.leaders, b) {
+			k.leaders = append(k.leaders, b)
+		}
+	}
+	k.guess, k.may = k.guess || o.guess, k.may || o.may
+}
+
+func (k *keep) prose() string {
+	if len(k.brokers) == 0 {
+		return ""
+	}
+	it, cuts, gone := "it starts as a follower", "it truncates its log", " and these records are gone"
+	if k.may {
+		cuts, gone = "it may truncate its log", ", and these records would be gone"
+	}
+	if len(k.brokers) > 1 {
+		it, cuts = "they start as followers", strings.Replace(strings.Replace(cuts, "it truncates its log", "they truncate their logs", 1), "it may truncate its log", "they may truncate their logs", 1)
+	}
+	until := ""
+	if k.guess {
+		until = " until it is certain who leads"
+	}
+	return fmt.Sprintf("Keep %s stopped%s: if %s of %s, %s%s.", brokers(k.brokers), until, it, brokers(k.leaders), cuts, gone)
+}
+
+// advice is what must be done before anything is started again, and only what is
+// true of these disks.
+func (p *Paths) advice(x *incident.Partition) (stop keep, save []string) {
+	for i := range x.Losses {
+		l := &x.Losses[i]
+		if !l.Counts() {
+			continue
+		}
+		for _, c := range l.Copies {
+			switch c.State {
+			case replica.Live:
+				if truncates(x, c.Broker, l) {
+					stop.merge(&keep{[]incident.BrokerRef{c.Broker}, []incident.BrokerRef{*x.Ruling.Leader}, x.Ruling.Guess, x.Cluster.Metadata == nil})
+				}
+			case replica.Deleted, replica.Replaced, replica.Swap, replica.Delete:
+				line := "Save " + Escape(c.File) + " of broker " + Escape(c.Broker.Name) + ": " + fate(c.State) + "."
+				if !slices.Contains(save, line) {
+					save = append(save, line)
+				}
+			}
+		}
+	}
+	return stop, save
+}
+
+func fate(s replica.State) string {
+	switch s {
+	case replica.Delete:
+		return "a running broker deletes this directory"
+	case replica.Deleted:
+		return "it waits for deletion, and a start deletes it at once"
+	}
+	return "a start drops it"
+}
+
+// truncates reports whether a start of broker b as a follower of the ruling
+// leader would cut l off its log: the two logs part at or below it and do not
+// meet again.
+func truncates(x *incident.Partition, b incident.BrokerRef, l *incident.Loss) bool {
+	if x.Ruling.Leader == nil || l.From == nil || b == *x.Ruling.Leader {
+		return false
+	}
+	for i := range x.Divergences {
+		d := &x.Divergences[i]
+		if d.A.Broker != b && d.B.Broker != b || d.EqualFrom != nil {
+			continue
+		}
+		if (d.Kind == diff.EpochFork || d.Kind == diff.LeaderBehind) && d.From <= *l.From && *l.From < d.To {
+			return true
+		}
+	}
+	return false
+}
+
+// next is the command that shows the records of the first loss that somebody
+// holds, "" without one.
+func (p *Paths) next(x *incident.Partition) string {
+	for _, grade := range counted {
+		for i := range x.Losses {
+			l := &x.Losses[i]
+			if l.Committed != grade || l.From == nil || l.To == nil {
+				continue
+			}
+			for _, c := range l.Copies {
+				if files := holding(x, c, *l.From, *l.To); len(files) > 0 {
+					words := []string{"kafsck", "dump", "--offsets", fmt.Sprintf("%d..%d", *l.From, *l.To-1), "--records"}
+					for _, f := range files {
+						words = append(words, p.Typed(f.Path))
+					}
+					return Command(words...)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// holding returns the segment files of a copy in which [from, to) lies, at most
+// the first three.
+func holding(x *incident.Partition, ref incident.CopyRef, from, to int64) []*logdir.File {
+	for _, c := range x.Copies {
+		if c.Err != nil || c.Log == nil || c.Broker != ref.Broker || c.State != ref.State || len(c.Log.Segments) == 0 {
+			continue
+		}
+		if isAside(c.State) && c.Log.Segments[0].Log.Path != ref.File || !isAside(c.State) && c.Dir != ref.File {
+			continue
+		}
+		var files []*logdir.File
+		for i, s := range c.Log.Segments {
+			last := i+1 == len(c.Log.Segments)
+			if s.BaseOffset < to && (last || c.Log.Segments[i+1].BaseOffset > from) && len(files) < 3 {
+				files = append(files, s.Log)
+			}
+		}
+		return files
+	}
+	return nil
+}

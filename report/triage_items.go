@@ -1,0 +1,348 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kafsck/commitment"
+	"kafsck/diff"
+	"kafsck/finding"
+	"kafsck/incident"
+	"kafsck/logdir"
+)
+
+// class orders what triage says, worst first.
+type class int
+
+const (
+	classLost class = iota
+	classMaybeLost
+	classDamaged
+	classDiffer
+	classNotRead
+	classCannotTell
+	classNoLeader
+	classWarning
+	classNote
+)
+
+// more is the verb that tells all of a class.
+var more = map[class]string{
+	classLost: "loss", classMaybeLost: "loss", classDiffer: "diff", classNoLeader: "loss", classCannotTell: "loss",
+}
+
+// item is one thing that triage says: small, so that the story it was made from
+// need not be kept.
+type item struct {
+	class class
+	word  string // LOST, DAMAGED, …
+	group string // items of one group can be told together
+	prose string
+	short string   // prose where the group's headline has said the rest; "" is prose
+	body  []string // lines of proof
+	stop  keep
+	save  []string // what to save before anything is started
+	next  string
+	sum   sum // of the grade that the class stands for
+}
+
+func (it *item) head() []string { return indented(fmt.Sprintf("%-6s", it.word)+" ", it.prose) }
+
+const bodyIndent = 7
+
+// Triage gathers the verdict over all partitions.
+type Triage struct {
+	Paths *Paths
+	Scope *Scope
+	// OneBroker: a single broker's disk was given, so that leaders elsewhere are
+	// normal.
+	OneBroker bool
+
+	items      []item
+	leaderless int // without a leader, and no candidate would lose anything
+	elsewhere  int // partitions led by brokers that are not among the inputs
+	removed    int // of topics that were deleted
+	retried    int64
+	notes      map[finding.Code]*noteCount
+	noteOrder  []finding.Code
+}
+
+type noteCount struct {
+	n       int
+	summary string
+}
+
+// Notes takes in what is to be said of the inputs themselves.
+func (t *Triage) Notes(notes []logdir.Note) {
+	for _, n := range notes {
+		t.items = append(t.items, item{class: classNote, word: "note", group: "input " + n.Kind.String(), prose: Escape(n.Text)})
+	}
+}
+
+// Errors takes in what could not be read.
+func (t *Triage) Errors(list []logdir.PathError) {
+	for _, e := range list {
+		t.items = append(t.items, item{class: classNotRead, word: "NOT READ", group: "not read", prose: Escape(e.Path) + ": " + Escape(e.Err.Error())})
+	}
+}
+
+// Add takes in one partition. Nothing of it is kept but text.
+func (t *Triage) Add(x *incident.Partition) {
+	t.Errors(x.Errors)
+	if x.Ruling.Removed {
+		t.removed++
+	}
+	t.losses(x)
+	t.differences(x)
+	t.ruling(x)
+	for i := range x.Findings {
+		t.finding(x, &x.Findings[i])
+	}
+	t.retried += x.Retried
+}
+
+func (t *Triage) losses(x *incident.Partition) {
+	n := 0
+	for i := range x.Losses {
+		if x.Losses[i].Counts() {
+			n++
+		}
+	}
+	if n == 0 {
+		if prose := t.Paths.uncommitted(x); prose != "" {
+			t.items = append(t.items, item{class: classNote, word: "note", group: "uncommitted", prose: prose})
+		}
+		return
+	}
+	it := item{class: classMaybeLost, group: "lost", next: t.Paths.next(x)}
+	it.stop, it.save = t.Paths.advice(x)
+	it.word, it.prose = t.Paths.lossHead(x)
+	if it.word == "LOST" {
+		it.class = classLost
+	}
+	it.sum = sumOf(x.Losses, commitment.Yes)
+	if it.class == classMaybeLost {
+		it.sum = sumOf(x.Losses, commitment.Unknown)
+	}
+	it.short = t.Paths.label(x) + ": " + it.sum.number("") + ", " + it.sum.where() + ", " + heldBy(x.Losses)
+	it.sum.ranges = nil
+	if n == 1 {
+		for i := range x.Losses {
+			if l := &x.Losses[i]; l.Counts() {
+				it.body = t.Paths.proof(x, l, bodyIndent)
+			}
+		}
+	} else {
+		rows := table{header: shortHeader}
+		for i := range x.Losses {
+			if l := &x.Losses[i]; l.Counts() {
+				rows.add(short(l)...)
+			}
+		}
+		it.body = rows.lines(fmt.Sprintf("%*s", bodyIndent, ""))
+	}
+	it.body = append(it.body, labelled(bodyIndent, "leader", rulingProse(x))...)
+	t.items = append(t.items, it)
+}
+
+// differences says how replicas differ where no loss has said so already.
+func (t *Triage) differences(x *incident.Partition) {
+	var body, short []string
+	for i := range x.Divergences {
+		if d := &x.Divergences[i]; Matters(d) && !explained(x, d) {
+			if said := string(d.Kind) + " at " + offsets(d.From, d.To); len(short) < 3 && !slices.Contains(short, said) {
+				short = append(short, said)
+			} else if len(short) == 3 {
+				short = append(short, "…")
+			}
+			body = append(body, labelled(bodyIndent, string(d.Kind), offsets(d.From, d.To)+": "+meaning(d))...)
+		}
+	}
+	if len(body) == 0 {
+		return
+	}
+	it := item{class: classDiffer, word: "DIFFER", group: "differ", prose: "the replicas of " + t.Paths.label(x) + " are not the same", body: body}
+	it.short = t.Paths.label(x) + ": " + strings.Join(short, ", ")
+	if slices.ContainsFunc(x.Candidates, loses) {
+		var who string
+		var candidates []string
+		who, candidates = t.Paths.candidates(x, bodyIndent)
+		it.prose += "; " + who
+		it.short += "; no leader"
+		it.body = append(it.body, candidates...)
+	} else {
+		it.body = append(it.body, labelled(bodyIndent, "leader", rulingProse(x))...)
+	}
+	it.next = t.Paths.Again("diff")
+	t.items = append(t.items, it)
+}
+
+// undecided reports whether differences has told of the candidates as well.
+func undecided(x *incident.Partition) bool {
+	for i := range x.Divergences {
+		if d := &x.Divergences[i]; Matters(d) && !explained(x, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// explained reports whether a counted loss lies in the range of a divergence.
+func explained(x *incident.Partition, d *incident.Divergence) bool {
+	if d.Kind == diff.SameEpochConflict {
+		return false
+	}
+	for i := range x.Losses {
+		l := &x.Losses[i]
+		if l.Counts() && l.From != nil && *l.From < d.To && (l.To == nil || d.From < *l.To) {
+			return true
+		}
+	}
+	return false
+}
+
+// ruling says that a partition has no leader, or that it cannot be told what
+// became of it.
+func (t *Triage) ruling(x *incident.Partition) {
+	r := &x.Ruling
+	switch {
+	case !r.Judged && t.OneBroker && len(x.Errors) == 0:
+		t.elsewhere++
+	case !r.Judged:
+		t.items = append(t.items, item{class: classCannotTell, word: "CANNOT TELL", group: "cannot tell", prose: "whether anything of " + t.Paths.label(x) + " is lost: " + Escape(r.Reason),
+			short: t.Paths.label(x) + ": " + Escape(r.Reason)})
+	case r.Leader == nil && len(x.Candidates) > 0:
+		if !slices.ContainsFunc(x.Candidates, loses) {
+			t.leaderless++
+			return
+		}
+		if undecided(x) {
+			return
+		}
+		it := item{class: classNoLeader, word: "NO LEADER", group: "no leader"}
+		it.prose, it.body = t.Paths.candidates(x, bodyIndent)
+		it.short = t.Paths.label(x) + ": " + strings.Join(strings.Fields(strings.TrimPrefix(strings.TrimSpace(it.body[len(it.body)-1]), "verdict")), " ")
+		it.next = t.Paths.Again("loss")
+		t.items = append(t.items, it)
+	}
+}
+
+func every[T any](list []T, is func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(x T) bool { return !is(x) })
+}
+
+func loses(c incident.Candidate) bool {
+	return slices.ContainsFunc(c.Losses, func(l incident.Loss) bool { return l.Counts() })
+}
+
+// candidates says what would be lost under each possible leader.
+func (p *Paths) candidates(x *incident.Partition, indent int) (prose string, body []string) {
+	if len(x.Ruling.Eligible) > 0 {
+		prose = p.label(x) + " has no leader"
+	} else {
+		prose = "nobody can be said to lead " + p.label(x)
+	}
+	if every(x.Candidates, loses) {
+		prose += "; whoever is elected, records are lost"
+	} else {
+		prose += "; nothing is lost yet, and who is elected decides"
+	}
+	body = append(body, labelled(indent, "why", Escape(x.Ruling.Why))...)
+	safe := []incident.BrokerRef{}
+	eligible := 0
+	for i := range x.Candidates {
+		c := &x.Candidates[i]
+		role := ""
+		if len(x.Ruling.Eligible) > 0 {
+			role = " (not eligible, an unclean election)"
+			if c.Eligible {
+				role = " (eligible)"
+				eligible++
+			}
+		}
+		s := sumOf(c.Losses, counted...)
+		loss := "nothing is lost"
+		if s.losses > 0 {
+			loss = describe(c.Losses) + ": " + s.where()
+		} else if c.Eligible || len(x.Ruling.Eligible) == 0 {
+			safe = append(safe, c.Leader)
+		}
+		body = append(body, labelled(indent, "if "+Escape(c.Leader.Name)+" leads", loss+role)...)
+	}
+	switch {
+	case len(x.Ruling.Eligible) == 0:
+		body = append(body, labelled(indent, "decide", "name the leader with --leader "+Escape(x.Name)+"=ID, or add the newest cluster metadata")...)
+	case eligible == 0:
+		body = append(body, labelled(indent, "verdict", fmt.Sprintf("no eligible replica (%s) is among these inputs: add its disk", idList(x.Ruling.Eligible)))...)
+	case len(safe) > 0:
+		body = append(body, labelled(indent, "verdict", "nothing is lost if "+brokers(safe)+" leads; start it first, and elect no other")...)
+	default:
+		body = append(body, labelled(indent, "verdict", "every eligible replica would lose something; save all of these disks first")...)
+	}
+	return prose, body
+}
+
+func idList(ids []int32) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = fmt.Sprintf("broker %d", id)
+	}
+	return list(words)
+}
+
+// describe counts losses by grade: "100 committed records are lost".
+func describe(losses []incident.Loss) string {
+	yes, unknown := sumOf(losses, commitment.Yes), sumOf(losses, commitment.Unknown)
+	switch {
+	case yes.losses > 0 && unknown.losses > 0:
+		return yes.number("committed ") + " and " + unknown.number("") + " that may have been committed are lost"
+	case yes.losses > 0:
+		return yes.number("committed ") + " lost"
+	}
+	return unknown.number("") + " lost that may have been committed"
+}
+
+func (t *Triage) finding(x *incident.Partition, f *finding.Finding) {
+	if f.Code == "leader-not-among-inputs" && !x.Ruling.Judged {
+		return // said by ruling
+	}
+	if f.Severity == finding.Note {
+		if t.notes == nil {
+			t.notes = map[finding.Code]*noteCount{}
+		}
+		if t.notes[f.Code] == nil {
+			t.notes[f.Code] = &noteCount{summary: f.Summary}
+			t.noteOrder = append(t.noteOrder, f.Code)
+		}
+		t.notes[f.Code].n += f.Count
+		return
+	}
+	it := item{class: classWarning, word: "WARNING", group: string(f.Code), prose: t.Paths.label(x)}
+	if f.Severity >= finding.Damage {
+		it.class, it.word = classDamaged, "DAMAGED"
+	}
+	if f.At.Broker != "" {
+		it.prose += " on broker " + Escape(f.At.Broker)
+	}
+	it.prose += ": " + Escape(strings.TrimPrefix(f.Summary, x.Name+": "))
+	for i, e := range f.Evidence {
+		if i == 3 {
+			it.body = append(it.body, fmt.Sprintf("%*s… see --json for more of the %s", bodyIndent, "", comma(f.Count)))
+			break
+		}
+		claim := Escape(e.Claim)
+		if e.Want != "" {
+			claim += ", expected " + Escape(e.Want)
+		}
+		if e.Got != "" {
+			claim += ", found " + Escape(e.Got)
+		}
+		it.body = append(it.body, indented(fmt.Sprintf("%*s", bodyIndent, ""), claim)...)
+	}
+	if f.Next != "" {
+		it.body = append(it.body, labelled(bodyIndent, "do", Escape(f.Next))...)
+	}
+	it.next = t.Paths.Again("diff")
+	t.items = append(t.items, it)
+}
