@@ -1,0 +1,85 @@
+# The one definition of how this tree is built and tested: .ci/run calls these
+# targets. Everything that is built lands in .build/ and conformance/target/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# Each has a go.mod of its own, so that what only tests and tools need stays out
+# of the product's requirements.
+modules := . tools conformance bench
+checked := . conformance bench
+
+FUZZTIME ?= 5s
+
+staticcheck := .build/staticcheck
+
+.PHONY: build
+build: ## the binary: .build/kafsck
+	CGO_ENABLED=0 go build -trimpath -o .build/kafsck .
+
+.PHONY: fmt
+fmt: ## gofmt has nothing to say
+	@files=$$(gofmt -l .); if [[ -n $$files ]]; then echo "gofmt -w is needed:"; echo "$$files"; exit 1; fi
+
+.PHONY: tidy
+tidy: ## go.mod and go.sum of every module are as go mod tidy leaves them
+	@for m in $(modules); do echo "tidy $$m"; go -C $$m mod tidy -diff; done
+
+.PHONY: vet
+vet:
+	@for m in $(checked); do echo "vet $$m"; go -C $$m vet ./...; done
+
+.PHONY: staticcheck
+staticcheck: $(staticcheck)
+	@for m in $(checked); do echo "staticcheck $$m"; (cd $$m && $(abspath $(staticcheck)) ./...); done
+
+$(staticcheck): tools/go.mod tools/go.sum
+	go -C tools build -o ../$@ honnef.co/go/tools/cmd/staticcheck
+
+.PHONY: lint
+lint: fmt tidy vet staticcheck
+
+.PHONY: layout
+layout: ## imports, writers and package comments are as the table in internal/archtest says
+	go test ./internal/archtest
+
+.PHONY: test
+test:
+	go test ./...
+
+.PHONY: race
+race:
+	go test -race ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME
+	.ci/fuzz $(FUZZTIME)
+
+.PHONY: demo
+demo: ## the README's first command
+	go run . demo
+
+.PHONY: conformance
+conformance: ## against Kafka's own code (JDK 17, Maven)
+	conformance/run.sh
+
+.PHONY: conformance-full
+conformance-full: ## and against running brokers
+	conformance/run.sh --brokers
+
+.PHONY: bench
+bench: ## kafsck, a bare loop and kafka-dump-log over the same bytes
+	bench/run.sh
+
+.PHONY: ci
+ci:
+	.ci/run
+
+.PHONY: clean
+clean:
+	rm -rf .build conformance/target
+
+.PHONY: help
+help:
+	@grep -hE '^[a-z-]+:.*' $(MAKEFILE_LIST) | sed -E 's/:[^#]*(## )?/\t/' | expand -t 20

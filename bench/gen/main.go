@@ -1,0 +1,186 @@
+// Command gen writes the data that the benchmark reads: a folder with broker-1
+// and broker-2, each a log directory with one partition t-0, byte for byte the
+// same, as two brokers leave it after a clean stop. One segment of uncompressed
+// magic 2 batches, with its two indexes.
+//
+// It shares no code with the decoders that are measured.
+//
+//	gen -out DIR [-bytes 1073741824] [-batch 16384] [-record 256]
+package main
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.dir, "out", "", "folder to make; must not exist")
+	flag.Int64Var(&o.bytes, "bytes", 1<<30, "size of the .log file: the whole batches that fit")
+	flag.IntVar(&o.batchBytes, "batch", 16<<10, "size of a batch")
+	flag.IntVar(&o.recordBytes, "record", 256, "size of a record's value")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	dir                     string
+	bytes                   int64
+	batchBytes, recordBytes int
+}
+
+func run(o options) error {
+	if o.dir == "" || flag.NArg() > 0 {
+		return errors.New("usage: gen -out DIR [-bytes N] [-batch N] [-record N]")
+	}
+	if err := os.Mkdir(o.dir, 0o755); err != nil {
+		return err
+	}
+	first := filepath.Join(o.dir, "broker-1")
+	end, err := writePartition(filepath.Join(first, "t-0"), o)
+	if err != nil {
+		return err
+	}
+	if err := writeBroker(first, 1, end); err != nil {
+		return err
+	}
+	second := filepath.Join(o.dir, "broker-2")
+	if err := os.MkdirAll(filepath.Join(second, "t-0"), 0o755); err != nil {
+		return err
+	}
+	if err := copyFiles(filepath.Join(first, "t-0"), filepath.Join(second, "t-0")); err != nil {
+		return err
+	}
+	return writeBroker(second, 2, end)
+}
+
+const (
+	topicID   = "kafsck-bench-tid"
+	clusterID = "kafsck-bench-cid"
+)
+
+// uuid is Kafka's text form of 16 bytes.
+func uuid(bytes string) string { return base64.RawURLEncoding.EncodeToString([]byte(bytes)) }
+
+// writePartition returns the log end offset.
+func writePartition(dir string, o options) (int64, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	for name, text := range map[string]string{
+		"partition.metadata":      "version: 0\ntopic_id: " + uuid(topicID),
+		"leader-epoch-checkpoint": "0\n1\n0 0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return 0, err
+		}
+	}
+	log, err := os.Create(filepath.Join(dir, "00000000000000000000.log"))
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	w := bufio.NewWriterSize(log, 1<<20)
+	var index, timeIndex []byte
+	var position, offset int64
+	timestamp := int64(1700000000000)
+	random := rand.New(rand.NewPCG(1, 2))
+	for {
+		b := makeBatch(o, random, offset, timestamp)
+		if position+int64(len(b.bytes)) > o.bytes {
+			break
+		}
+		if _, err := w.Write(b.bytes); err != nil {
+			return 0, err
+		}
+		offset += int64(b.records)
+		// An entry at the first batch that ends more than 4 KiB after the last
+		// entry; with batches this large that is every batch but the first.
+		if position > 0 {
+			index = binary.BigEndian.AppendUint32(index, uint32(offset-1))
+			index = binary.BigEndian.AppendUint32(index, uint32(position))
+			timeIndex = binary.BigEndian.AppendUint64(timeIndex, uint64(b.maxTimestamp))
+			timeIndex = binary.BigEndian.AppendUint32(timeIndex, uint32(offset-1))
+		}
+		position += int64(len(b.bytes))
+		timestamp = b.maxTimestamp + 1
+	}
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	if err := log.Close(); err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.index"), index, 0o644); err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.timeindex"), timeIndex, 0o644); err != nil {
+		return 0, err
+	}
+	// The producer snapshot of a clean stop, without producers: version, CRC-32C
+	// of what follows, count.
+	noProducers := make([]byte, 4)
+	snapshot := binary.BigEndian.AppendUint16(nil, 1)
+	snapshot = binary.BigEndian.AppendUint32(snapshot, crc32.Checksum(noProducers, castagnoli))
+	snapshot = append(snapshot, noProducers...)
+	return offset, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%020d.snapshot", offset)), snapshot, 0o644)
+}
+
+func writeBroker(dir string, id int, end int64) error {
+	checkpoint := fmt.Sprintf("0\n1\nt 0 %d\n", end)
+	for name, text := range map[string]string{
+		"meta.properties":                  fmt.Sprintf("version=1\ncluster.id=%s\nnode.id=%d\ndirectory.id=%s\n", uuid(clusterID), id, uuid(fmt.Sprintf("kafsck-bench-%03d", id))),
+		"replication-offset-checkpoint":    checkpoint,
+		"recovery-point-offset-checkpoint": checkpoint,
+		"log-start-offset-checkpoint":      "0\n0\n",
+		"cleaner-offset-checkpoint":        "0\n0\n",
+		".kafka_cleanshutdown":             `{"version":0,"brokerEpoch":1}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFiles(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := copyFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if _, err := io.Copy(w, r); err != nil {
+		return err
+	}
+	return w.Close()
+}

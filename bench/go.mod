@@ -1,0 +1,3 @@
+module kafsck/bench
+
+go 1.26.0
