@@ -117,7 +117,10 @@ type logDump struct {
 	waiting []segment.Frame
 	next    int64 // offset behind the last batch, below 0 unknown
 	zeros   bool  // the last frame shown was zeros
+	legacy  bool  // it was told that messages of old formats are not shown
 }
+
+var errLegacyRecords = errors.New("keys and values of message formats 0 and 1 (before Kafka 0.11) are not decoded, here and further down")
 
 // maxWaiting bounds logDump.waiting; beyond it bytes are shown, asked for or not.
 const maxWaiting = 1000
@@ -162,8 +165,13 @@ func (l *logDump) take(ctx context.Context, f *segment.Frame) {
 		return
 	}
 	l.show(f)
-	if f.Kind == segment.Batch && l.d.opt.records {
+	switch {
+	case !l.d.opt.records:
+	case f.Kind == segment.Batch:
 		l.records(ctx, f)
+	case !l.legacy:
+		l.legacy = true // once a file: every message is a frame
+		l.undecoded(errLegacyRecords)
 	}
 }
 
@@ -262,7 +270,7 @@ func (l *logDump) records(ctx context.Context, f *segment.Frame) {
 // undecoded tells of records that are not shown: because of what their bytes are, or
 // because of a limit of ours.
 func (l *logDump) undecoded(err error) {
-	limit := errors.Is(err, batch.ErrTooLarge)
+	limit := errors.Is(err, batch.ErrTooLarge) || errors.Is(err, errLegacyRecords)
 	if limit {
 		l.d.a.fail(exitIncomplete)
 	} else {
