@@ -261,9 +261,15 @@ func (l *Log) settleStart() error {
 	if len(l.Segments) > 0 {
 		l.LogStartOffset = l.Segments[0].BaseOffset
 	}
+	l.Loaded = epoch.Load(l.Checkpoint).TruncateFromEnd(l.LogEndOffset)
 	if l.State == Live || l.State == Future {
-		if v, ok := lookup(l.Partition.LogDir.LogStarts, l.Partition); ok && v > l.LogStartOffset {
-			l.LogStartOffset, l.LogStartSource = v, "checkpoint"
+		if v, ok := lookup(l.Partition.LogDir.LogStarts, l.Partition); ok {
+			// LogLoader cuts at the checkpointed start, also where that lies below the
+			// first segment (tiered storage: the epochs of remote segments stay).
+			l.Loaded = l.Loaded.TruncateFromStart(v)
+			if v > l.LogStartOffset {
+				l.LogStartOffset, l.LogStartSource = v, "checkpoint"
+			}
 		}
 	}
 	if len(l.Checkpoint) > 0 && l.LogStartSource == "segment" && len(l.Lineage) > 0 {
@@ -278,7 +284,6 @@ func (l *Log) settleStart() error {
 			break
 		}
 	}
-	l.Loaded = epoch.Load(l.Checkpoint).TruncateFromEnd(l.LogEndOffset)
 	return nil
 }
 
