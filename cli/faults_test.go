@@ -23,6 +23,7 @@ import (
 // turn and runs every command over it: the exit code has bit 2, the path is
 // named, and a failed read is never called damage, nor is there an all-clear.
 func TestFailedReads(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(fixture.Unpack(t, "unclean-election"), "stage-b")
 	var names []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
