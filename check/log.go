@@ -54,34 +54,54 @@ func gapSeverity(l *replica.Log, s Subject) (finding.Severity, bool) {
 
 var rules = []rule{
 	{replica.BadChecksum, "batch-crc-mismatch", always(finding.Damage),
-		func(n int) string { return count(n, "batch has a CRC that does not match its bytes", "batches have CRCs that do not match their bytes") },
+		func(n int) string {
+			return count(n, "batch has a CRC that does not match its bytes", "batches have CRCs that do not match their bytes")
+		},
 		"compare with the other replicas (kafsck diff); a broker that recovers this segment cuts the log here"},
 	{replica.JunkBytes, "log-bytes-unreadable", always(finding.Damage),
-		func(n int) string { return count(n, "stretch of bytes is no batch", "stretches of bytes are no batches") },
+		func(n int) string {
+			return count(n, "stretch of bytes is no batch", "stretches of bytes are no batches")
+		},
 		"compare with the other replicas (kafsck diff); a broker that recovers this segment cuts the log here"},
 	{replica.ZeroHole, "log-bytes-zeroed", always(finding.Damage),
-		func(n int) string { return count(n, "stretch of zero bytes has batches behind it", "stretches of zero bytes have batches behind them") },
+		func(n int) string {
+			return count(n, "stretch of zero bytes has batches behind it", "stretches of zero bytes have batches behind them")
+		},
 		"compare with the other replicas (kafsck diff); a broker that recovers this segment cuts the log here"},
 	{replica.ZeroTail, "zero-tail", tailSeverity,
-		func(n int) string { return count(n, "segment ends in zero bytes: preallocated, or not written before a crash", "segments end in zero bytes") },
+		func(n int) string {
+			return count(n, "segment ends in zero bytes: preallocated, or not written before a crash", "segments end in zero bytes")
+		},
 		"nothing to do: an unclean start cuts it"},
 	{replica.TornTail, "torn-tail", tailSeverity,
-		func(n int) string { return count(n, "segment ends in a batch that was not written to its end", "segments end in batches that were not written to their end") },
+		func(n int) string {
+			return count(n, "segment ends in a batch that was not written to its end", "segments end in batches that were not written to their end")
+		},
 		"nothing to do: an unclean start cuts it"},
 	{replica.BaseOutOfLine, "base-offset-out-of-line", always(finding.Damage),
-		func(n int) string { return count(n, "batch has a base offset that contradicts both neighbours; no CRC covers it", "batches have base offsets that contradict both neighbours; no CRC covers them") },
+		func(n int) string {
+			return count(n, "batch has a base offset that contradicts both neighbours; no CRC covers it", "batches have base offsets that contradict both neighbours; no CRC covers them")
+		},
 		"compare with the other replicas (kafsck diff)"},
 	{replica.EpochOutOfLine, "epoch-out-of-line", always(finding.Damage),
-		func(n int) string { return count(n, "batch has a leader epoch that no witness supports; no CRC covers it", "batches have leader epochs that no witness supports; no CRC covers them") },
+		func(n int) string {
+			return count(n, "batch has a leader epoch that no witness supports; no CRC covers it", "batches have leader epochs that no witness supports; no CRC covers them")
+		},
 		"compare with the other replicas (kafsck diff); do not let this log rebuild leader-epoch-checkpoint"},
 	{replica.Backwards, "offsets-backwards", always(finding.Damage),
-		func(n int) string { return count(n, "batch starts below the end of the one before it", "batches start below the end of those before them") },
+		func(n int) string {
+			return count(n, "batch starts below the end of the one before it", "batches start below the end of those before them")
+		},
 		"compare with the other replicas (kafsck diff)"},
 	{replica.Gap, "offset-gap", gapSeverity,
-		func(n int) string { return count(n, "gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted") },
+		func(n int) string {
+			return count(n, "gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted")
+		},
 		"compare with the other replicas (kafsck diff)"},
 	{replica.EmbeddedBatch, "embedded-batch", always(finding.Note),
-		func(n int) string { return count(n, "whole batch lies inside damaged bytes; it is not part of the log", "whole batches lie inside damaged bytes; they are not part of the log") },
+		func(n int) string {
+			return count(n, "whole batch lies inside damaged bytes; it is not part of the log", "whole batches lie inside damaged bytes; they are not part of the log")
+		},
 		"nothing to do"},
 }
 

@@ -41,8 +41,7 @@ type compactWalk struct {
 }
 
 func (w *compactWalk) run() error {
-	var spans []replica.Span
-	spans = clip(w.c[0].Differing(w.c[1]), w.from, w.to)
+	spans := clip(w.c[0].Differing(w.c[1]), w.from, w.to)
 	for _, s := range spans {
 		if err := w.span(s); err != nil {
 			return err

@@ -58,8 +58,6 @@ type pairWalk struct {
 	from  int64 // the later log start: nothing below it is compared
 	open  *region
 	found []Divergence
-	// tail: one side ended here and only the other continues.
-	tail *region
 }
 
 func (p *pairWalk) equal(at int64) {

@@ -35,7 +35,6 @@ func (c *cursor) advance() {
 // sides may be compared afresh.
 type chunk struct {
 	from, to int64
-	blocks   [2][]replica.Block // bounded, see maxChunk
 	ends     [2]int64
 	epochs   [2][]int32
 	first    [2]*replica.Block

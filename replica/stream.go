@@ -28,16 +28,14 @@ type stream struct {
 	// frames counts bytes and batches; nil to stay silent.
 	frames func(f *segment.Frame)
 
-	prevNext   int64 // end offset of the last block emitted, -1 at the start of a log
-	prevEpoch  int32 // epoch of it, -1 unknown
-	pending    Block
-	pendingOK  bool
-	incoming   Block // scratch: blocks live in the stream so that none is allocated
-	out        Block
-	frame      segment.Frame
-	contiguous bool // no hole and no segment gap between pending and the next batch
-	holes      []hole
-	trail      []hole // holes behind the pending block
+	prevNext  int64 // end offset of the last block emitted, -1 at the start of a log
+	prevEpoch int32 // epoch of it, -1 unknown
+	pending   Block
+	pendingOK bool
+	incoming  Block // scratch: blocks live in the stream so that none is allocated
+	out       Block
+	frame     segment.Frame
+	trail     []hole // holes behind the pending block
 }
 
 // run emits the blocks from a position on. It stops when yield returns false. A
