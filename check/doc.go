@@ -10,8 +10,9 @@
 //	torn-tail, zero-tail     torn-tail, zero-tail     note (warning after a clean stop)
 //	base-offset-out-of-line  base-offset-out-of-line  damage
 //	epoch-out-of-line        epoch-out-of-line        damage
-//	offsets-backwards        offsets-backwards        damage
+//	offsets-backwards        duplicate-offsets        damage
 //	offset-gap               offset-gap               damage on delete-policy topics
+//	segment-gap              segment-gap              damage on delete-policy topics
 //	embedded                 embedded-batch           note
 //
 // This package reads nothing itself and prints nothing; a failed read never

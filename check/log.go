@@ -88,7 +88,7 @@ var rules = []rule{
 			return count(n, "batch has a leader epoch that no witness supports; no CRC covers it", "batches have leader epochs that no witness supports; no CRC covers them")
 		},
 		"compare with the other replicas (kafsck diff); do not let this log rebuild leader-epoch-checkpoint"},
-	{replica.Backwards, "offsets-backwards", always(finding.Damage),
+	{replica.Backwards, "duplicate-offsets", always(finding.Damage),
 		func(n int) string {
 			return count(n, "batch starts below the end of the one before it", "batches start below the end of those before them")
 		},
@@ -98,6 +98,11 @@ var rules = []rule{
 			return count(n, "gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted")
 		},
 		"compare with the other replicas (kafsck diff)"},
+	{replica.SegmentGap, "segment-gap", gapSeverity,
+		func(n int) string {
+			return count(n, "gap between the offsets of two segments of a log that is not compacted", "gaps between the offsets of segments of a log that is not compacted")
+		},
+		"look for the missing segment among set-aside files and on the other replicas (kafsck diff)"},
 	{replica.EmbeddedBatch, "embedded-batch", always(finding.Note),
 		func(n int) string {
 			return count(n, "whole batch lies inside damaged bytes; it is not part of the log", "whole batches lie inside damaged bytes; they are not part of the log")

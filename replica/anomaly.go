@@ -17,7 +17,8 @@ const (
 	BaseOutOfLine  AnomalyKind = "base-offset-out-of-line"
 	EpochOutOfLine AnomalyKind = "epoch-out-of-line"
 	Backwards      AnomalyKind = "offsets-backwards"
-	Gap            AnomalyKind = "offset-gap"
+	Gap            AnomalyKind = "offset-gap"  // inside a segment
+	SegmentGap     AnomalyKind = "segment-gap" // between two segments
 	BelowSegment   AnomalyKind = "batch-below-segment"
 )
 

@@ -166,7 +166,11 @@ func (l *Log) account(b *Block, have bool) {
 				Want: fmt.Sprintf("offset %d or above", end), Got: fmt.Sprint(b.Base)})
 		case b.Base > end:
 			l.dense = false
-			l.Anomalies.add(Anomaly{Kind: Gap, Segment: b.Segment, Position: b.Position, Length: 0, From: end, To: b.Base, Epoch: b.Epoch})
+			kind := Gap
+			if b.Position == 0 {
+				kind = SegmentGap
+			}
+			l.Anomalies.add(Anomaly{Kind: kind, Segment: b.Segment, Position: b.Position, Length: 0, From: end, To: b.Base, Epoch: b.Epoch})
 		}
 	}
 	if b.Base < l.Segments[b.Segment].BaseOffset {
