@@ -35,6 +35,9 @@ type app struct {
 // Main runs kafsck with args (without the program's name) and returns its exit
 // code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Buffers for big batches come and go; a soft limit keeps the collector close
+	// behind them, so that memory stays below what docs promise.
+	debug.SetMemoryLimit(192 << 20)
 	out := bufio.NewWriterSize(stdout, 64<<10)
 	a := &app{stdin: stdin, stdout: out, stderr: stderr, rawOut: stdout, rawErr: stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

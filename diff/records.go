@@ -78,7 +78,8 @@ func entries(c Content, b *replica.Block, d *batch.Decompressor, h *xxh3.Hasher)
 // readOr keeps a failed read and turns everything else into other.
 func readOr(err, other error) error {
 	var re *segment.ReadError
-	if errors.As(err, &re) {
+	// A batch beyond our own limit is not wrong, only unread.
+	if errors.As(err, &re) || errors.Is(err, batch.ErrTooLarge) {
 		return err
 	}
 	return other
@@ -106,6 +107,11 @@ func stream(c Content, from, to int64, lost func(*replica.Block)) iter.Seq2[entr
 			if errors.Is(err, errUndecodable) {
 				if lost != nil {
 					lost(&block)
+				}
+				// Without its records the batch stands for itself: equal only to the same bytes.
+				whole := entry{offset: max(b.Base, from), content: xxh3.Uint128{Hi: uint64(b.Length), Lo: uint64(b.CRC)}, block: &block}
+				if !yield(whole, nil) {
+					return
 				}
 				continue
 			}

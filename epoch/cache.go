@@ -22,7 +22,7 @@ func Load(lines []Entry) Cache {
 	var c Cache
 	for _, e := range lines {
 		if e.Epoch >= 0 && e.StartOffset >= 0 {
-			c = c.Assign(e.Epoch, e.StartOffset)
+			c = c.assign(e.Epoch, e.StartOffset)
 		}
 	}
 	return c
@@ -31,7 +31,10 @@ func Load(lines []Entry) Cache {
 // Assign records that epoch e starts at offset o. Entries that contradict it
 // are dropped from the newest backwards: those with an epoch >= e or a start
 // >= o. Nothing happens when e is the newest epoch already and starts no later.
-func (c Cache) Assign(e int32, o int64) Cache {
+func (c Cache) Assign(e int32, o int64) Cache { return slices.Clone(c).assign(e, o) }
+
+// assign is Assign on a cache that nobody else holds.
+func (c Cache) assign(e int32, o int64) Cache {
 	if n := len(c); n > 0 && c[n-1].Epoch == e && o >= c[n-1].StartOffset {
 		return c
 	}
@@ -39,7 +42,7 @@ func (c Cache) Assign(e int32, o int64) Cache {
 	for keep > 0 && (c[keep-1].Epoch >= e || c[keep-1].StartOffset >= o) {
 		keep--
 	}
-	return append(slices.Clone(c[:keep]), Entry{Epoch: e, StartOffset: o})
+	return append(c[:keep], Entry{Epoch: e, StartOffset: o})
 }
 
 // Latest returns the newest epoch, or -1 for an empty cache.

@@ -179,6 +179,21 @@ func (j *judgement) check() {
 func (j *judgement) remark() {
 	p := j.p
 	for _, c := range p.Copies {
+		if c.Log == nil || c.State != replica.Live {
+			continue
+		}
+		if e := c.Log.Partition.Epochs; e != nil && e.Malformed != nil {
+			p.addFinding("epoch-file-malformed", finding.Damage, c.Broker.Name, c.Log.Partition.EpochsFile.Path,
+				fmt.Sprintf("leader-epoch-checkpoint of broker %s cannot be parsed (line %d: %s); Kafka takes the log directory offline or aborts", c.Broker.Name, e.Malformed.Line, e.Malformed.Reason),
+				"kafsck dump shows the file; do not start the broker with it")
+		}
+		if f := c.Log.Partition.LogDir.HighWatermarks; f != nil && f.OffsetFile != nil && f.Malformed != nil {
+			p.addFinding("watermark-file-malformed", finding.Damage, c.Broker.Name, f.File.Path,
+				fmt.Sprintf("replication-offset-checkpoint of broker %s cannot be parsed (line %d: %s): its high watermarks prove nothing here", c.Broker.Name, f.Malformed.Line, f.Malformed.Reason),
+				"kafsck dump shows the file")
+		}
+	}
+	for _, c := range p.Copies {
 		if c.Extra {
 			p.addFinding("duplicate-partition-dirs", finding.Damage, c.Broker.Name, c.Dir,
 				fmt.Sprintf("broker %s has a second live directory of %s; a broker does not start with both", c.Broker.Name, p.Name),
@@ -203,10 +218,8 @@ func (j *judgement) remark() {
 
 func (j *judgement) latestEpoch() int32 {
 	latest := int32(-1)
-	for _, c := range j.p.Copies {
-		if c.State == replica.Live && c.readable() {
-			latest = max(latest, c.Log.LatestEpoch())
-		}
+	for _, c := range j.readableLive() {
+		latest = max(latest, c.Log.LatestEpoch())
 	}
 	return latest
 }

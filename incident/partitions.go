@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"kafsck/logdir"
@@ -83,6 +84,12 @@ type result struct {
 	panicked *caught
 }
 
+// hasOddSegment reports whether something with a segment's name is no regular
+// file, such as a pipe: what it stands for cannot be read.
+func hasOddSegment(p *logdir.Partition) bool {
+	return slices.ContainsFunc(p.Unknown, func(f *logdir.File) bool { return strings.HasSuffix(f.Name, ".log") && !f.Mode.IsRegular() })
+}
+
 // errIncomplete is the error of a copy whose directory could not be listed to
 // its end: what is missing from it may be what matters.
 var errIncomplete = errors.New("not everything in the directory could be listed")
@@ -95,7 +102,7 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 	for _, m := range g.dirs {
 		ref, d := g.cluster.refs[m.broker], g.cluster.disks[m.broker]
 		sources, err := replica.View(m.dir)
-		if err == nil && m.dir.Incomplete {
+		if err == nil && (m.dir.Incomplete || hasOddSegment(m.dir)) {
 			err = errIncomplete
 		}
 		if err != nil {

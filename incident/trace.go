@@ -26,6 +26,11 @@ func (j *judgement) traces(ruler *Copy) ([]Loss, error) {
 		return nil, err
 	}
 	out = append(out, rotten...)
+	holes, err := j.missingEverywhere(ruler)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, holes...)
 	out = append(out, j.thrownAway(ruler)...)
 	acked, err := j.ackedWithoutRecord(ruler)
 	if err != nil {
@@ -90,6 +95,7 @@ func (j *judgement) beyondEnds(ruler *Copy) []Loss {
 // damagedEverywhere finds offsets that are damaged in the ruling log and whole
 // in no copy.
 func (j *judgement) damagedEverywhere(ruler *Copy) ([]Loss, error) {
+	compacted := j.p.Ruling.Policy == compactPolicy
 	if ruler.Log.Anomalies.Counts[replica.BadChecksum] == 0 && ruler.Log.Anomalies.Counts[replica.JunkBytes] == 0 && ruler.Log.Anomalies.Counts[replica.ZeroHole] == 0 {
 		return nil, nil
 	}
@@ -98,7 +104,9 @@ func (j *judgement) damagedEverywhere(ruler *Copy) ([]Loss, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b.Whole() {
+		// On a compacted topic nobody knows whether anything stood in a hole, or whether
+		// a damaged record was the latest of its key.
+		if b.Whole() || compacted && b.Flaws&replica.Unreadable != 0 {
 			continue
 		}
 		rest := []replica.Span{{From: max(b.Base, ruler.Log.LogStartOffset), To: b.Next()}}
@@ -124,7 +132,7 @@ func (j *judgement) damagedEverywhere(ruler *Copy) ([]Loss, error) {
 		for _, s := range rest {
 			var proofs []commitment.Evidence
 			for _, c := range j.readableLive() {
-				if hw := c.Log.HighWatermark; hw != nil && *hw >= s.To {
+				if hw := c.Log.HighWatermark; hw != nil && *hw >= s.To && !compacted {
 					proofs = append(proofs, commitment.Evidence{Kind: commitment.HighWatermarkKind, Says: commitment.Yes, Source: c.Log.HighWatermarkFile.Path,
 						Claim: fmt.Sprintf("broker %s's checkpointed high watermark is %d, above these offsets", c.Broker.Name, *hw)})
 				}
@@ -139,6 +147,47 @@ func (j *judgement) damagedEverywhere(ruler *Copy) ([]Loss, error) {
 				out[n-1].Records = ptr(*out[n-1].To - *out[n-1].From)
 				continue
 			}
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// missingEverywhere finds gaps in the offsets of the ruling log of a delete-policy
+// topic that no copy fills.
+func (j *judgement) missingEverywhere(ruler *Copy) ([]Loss, error) {
+	if j.p.Ruling.Policy == compactPolicy || ruler.Log.Sparse {
+		return nil, nil
+	}
+	var out []Loss
+	for _, a := range ruler.Log.Anomalies.Kept {
+		if a.Kind != replica.Gap && a.Kind != replica.SegmentGap || a.To <= ruler.Log.LogStartOffset {
+			continue
+		}
+		rest := []replica.Span{{From: max(a.From, ruler.Log.LogStartOffset), To: a.To}}
+		for _, c := range j.p.Copies {
+			if c == ruler || !c.readable() {
+				continue
+			}
+			for b, err := range c.Log.Blocks(a.From, a.To) {
+				if err != nil {
+					return nil, err
+				}
+				if b.Whole() {
+					rest = cutOut(rest, replica.Span{From: b.Base, To: b.Next()})
+				}
+			}
+		}
+		for _, s := range rest {
+			var proofs []commitment.Evidence
+			for _, c := range j.readableLive() {
+				if hw := c.Log.HighWatermark; hw != nil && *hw >= s.To {
+					proofs = append(proofs, commitment.Evidence{Kind: commitment.HighWatermarkKind, Says: commitment.Yes, Source: c.Log.HighWatermarkFile.Path,
+						Claim: fmt.Sprintf("broker %s's checkpointed high watermark is %d, above these offsets", c.Broker.Name, *hw)})
+				}
+			}
+			l := trace(ptr(s.From), ptr(s.To), commitment.Weigh(proofs), CauseMissingRange, proofs...)
+			l.ToExact = true
 			out = append(out, l)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Greatest sizes of the text files. A broker with 100,000 partitions of long names writes offset
 // checkpoints of 26 MB; an epoch file has a line per leader election and is cut with the log.
 const (
-	maxOffsetsFile = 64 << 20
+	maxOffsetsFile = 4 << 20
 	maxEpochsFile  = 16 << 20
 	maxSmallFile   = 1 << 20
 )

@@ -247,8 +247,8 @@ func (l *Log) readSmallFiles() {
 // live and a future directory of the same partition share a log directory, which
 // Kafka never makes.
 func lookup(f *logdir.CheckpointFile, p *logdir.Partition) (int64, bool) {
-	if f == nil || f.OffsetFile == nil {
-		return 0, false
+	if f == nil || f.OffsetFile == nil || f.Malformed != nil {
+		return 0, false // a file that Kafka refuses proves nothing
 	}
 	if p.State == logdir.Future {
 		for _, other := range p.LogDir.Partitions {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"math/bits"
 
 	"kafsck/batch"
 	"kafsck/segment"
@@ -153,8 +154,12 @@ func (s *stream) settle(next *Block) {
 	}
 	if p.WrittenBase != s.prevNext && s.prevNext >= 0 {
 		fits := adjacent && next.Flaws == 0 && s.prevNext+span == next.WrittenBase
-		backAtEnd := next == nil && p.WrittenBase < s.prevNext && s.log.dense
-		if fits || backAtEnd {
+		// The last batch has no neighbour behind it. In a log without gaps it can only
+		// follow on: stepping back, or being off by exactly one bit, gives it away.
+		opens := p.Position == 0 && p.WrittenBase == s.log.Segments[p.Segment].BaseOffset
+		jumpsAtEnd := next == nil && s.log.dense && !opens &&
+			(p.WrittenBase < s.prevNext || bits.OnesCount64(uint64(p.WrittenBase^s.prevNext)) == 1)
+		if fits || jumpsAtEnd {
 			p.Flaws |= SuspectBase
 			p.Base, p.Last = s.prevNext, s.prevNext+span-1
 		}
