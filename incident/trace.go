@@ -109,33 +109,14 @@ func (j *judgement) damagedEverywhere(ruler *Copy) ([]Loss, error) {
 		if b.Whole() || compacted && b.Flaws&replica.Unreadable != 0 {
 			continue
 		}
-		rest := []replica.Span{{From: max(b.Base, ruler.Log.LogStartOffset), To: b.Next()}}
-		for _, c := range j.p.Copies {
-			if c == ruler || !c.readable() {
-				continue
-			}
-			for o, err := range c.Log.Blocks(rest[0].From, b.Next()) {
-				if err != nil {
-					return nil, err
-				}
-				if o.Whole() {
-					rest = cutOut(rest, replica.Span{From: o.Base, To: o.Next()})
-				}
-				if len(rest) == 0 {
-					break
-				}
-			}
-			if len(rest) == 0 {
-				break
-			}
+		rest, err := j.heldNowhere(ruler, replica.Span{From: max(b.Base, ruler.Log.LogStartOffset), To: b.Next()})
+		if err != nil {
+			return nil, err
 		}
 		for _, s := range rest {
 			var proofs []commitment.Evidence
-			for _, c := range j.readableLive() {
-				if hw := c.Log.HighWatermark; hw != nil && *hw >= s.To && !compacted {
-					proofs = append(proofs, commitment.Evidence{Kind: commitment.HighWatermarkKind, Says: commitment.Yes, Source: c.Log.HighWatermarkFile.Path,
-						Claim: fmt.Sprintf("broker %s's checkpointed high watermark is %d, above these offsets", c.Broker.Name, *hw)})
-				}
+			if !compacted {
+				proofs = j.watermarksAbove(s.To)
 			}
 			l := trace(ptr(s.From), ptr(s.To), commitment.Weigh(proofs), CauseDamage, proofs...)
 			l.ToExact = true
@@ -164,34 +145,54 @@ func (j *judgement) missingEverywhere(ruler *Copy) ([]Loss, error) {
 		if a.Kind != replica.Gap && a.Kind != replica.SegmentGap || a.To <= ruler.Log.LogStartOffset {
 			continue
 		}
-		rest := []replica.Span{{From: max(a.From, ruler.Log.LogStartOffset), To: a.To}}
-		for _, c := range j.p.Copies {
-			if c == ruler || !c.readable() {
-				continue
-			}
-			for b, err := range c.Log.Blocks(a.From, a.To) {
-				if err != nil {
-					return nil, err
-				}
-				if b.Whole() {
-					rest = cutOut(rest, replica.Span{From: b.Base, To: b.Next()})
-				}
-			}
+		rest, err := j.heldNowhere(ruler, replica.Span{From: max(a.From, ruler.Log.LogStartOffset), To: a.To})
+		if err != nil {
+			return nil, err
 		}
 		for _, s := range rest {
-			var proofs []commitment.Evidence
-			for _, c := range j.readableLive() {
-				if hw := c.Log.HighWatermark; hw != nil && *hw >= s.To {
-					proofs = append(proofs, commitment.Evidence{Kind: commitment.HighWatermarkKind, Says: commitment.Yes, Source: c.Log.HighWatermarkFile.Path,
-						Claim: fmt.Sprintf("broker %s's checkpointed high watermark is %d, above these offsets", c.Broker.Name, *hw)})
-				}
-			}
+			proofs := j.watermarksAbove(s.To)
 			l := trace(ptr(s.From), ptr(s.To), commitment.Weigh(proofs), CauseMissingRange, proofs...)
 			l.ToExact = true
 			out = append(out, l)
 		}
 	}
 	return out, nil
+}
+
+// heldNowhere returns the parts of a range that no copy but the ruling log could
+// hold: no whole batch of another copy stands there.
+func (j *judgement) heldNowhere(ruler *Copy, s replica.Span) ([]replica.Span, error) {
+	rest := []replica.Span{s}
+	for _, c := range j.p.Copies {
+		if c == ruler || !c.readable() {
+			continue
+		}
+		for b, err := range c.Log.Blocks(s.From, s.To) {
+			if err != nil {
+				return nil, err
+			}
+			if b.Whole() {
+				rest = cutOut(rest, replica.Span{From: b.Base, To: b.Next()})
+			}
+			if len(rest) == 0 {
+				return nil, nil
+			}
+		}
+	}
+	return rest, nil
+}
+
+// watermarksAbove returns the checkpointed high watermarks of live replicas that
+// stand at or above an end offset, as proof that offsets below it were committed.
+func (j *judgement) watermarksAbove(end int64) []commitment.Evidence {
+	var proofs []commitment.Evidence
+	for _, c := range j.readableLive() {
+		if hw := c.Log.HighWatermark; hw != nil && *hw >= end {
+			proofs = append(proofs, commitment.Evidence{Kind: commitment.HighWatermarkKind, Says: commitment.Yes, Source: c.Log.HighWatermarkFile.Path,
+				Claim: fmt.Sprintf("broker %s's checkpointed high watermark is %d, above these offsets", c.Broker.Name, *hw)})
+		}
+	}
+	return proofs
 }
 
 func cutOut(list []replica.Span, s replica.Span) []replica.Span {
