@@ -10,7 +10,7 @@ SHELL := /bin/bash
 modules := . tools conformance bench
 checked := . conformance bench
 
-FUZZTIME ?= 5s
+FUZZTIME ?= 20000x
 
 staticcheck := .build/staticcheck
 
@@ -54,7 +54,7 @@ race:
 	go test -race ./...
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME
+fuzz: ## every fuzz target with FUZZTIME inputs
 	.ci/fuzz $(FUZZTIME)
 
 .PHONY: demo

@@ -34,7 +34,7 @@ func findings(t *testing.T, spec string, compacted bool) map[finding.Code]findin
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := replica.Read(context.Background(), sources[0], nil)
+		l, err := replica.Read(context.Background(), sources[0], replica.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -234,7 +234,7 @@ func compareLoaded(t *testing.T, dir string, first, second json.RawMessage) (com
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := replica.Read(t.Context(), views[0], nil)
+		log, err := replica.Read(t.Context(), views[0], replica.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -214,7 +214,7 @@ func TestRandomForks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := replica.Read(context.Background(), sources[0], nil)
+			l, err := replica.Read(context.Background(), sources[0], replica.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,8 +23,11 @@ type Options struct {
 	// All also reports legitimate compaction differences.
 	All bool
 	// Compare false only reads and describes the copies.
-	Compare  bool
-	Progress replica.Progress
+	Compare bool
+	// Files also checks the files beside each .log (indexes, producer snapshots) and
+	// those of the log directories; Records also decodes every record.
+	Files, Records bool
+	Progress       replica.Progress
 }
 
 // BrokerRef identifies a broker to people and programs.

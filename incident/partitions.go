@@ -124,7 +124,9 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 			defer wg.Done()
 			readSlots <- struct{}{}
 			defer func() { <-readSlots }()
-			panics[i] = guard(func() { c.Log, c.Err = replica.Read(ctx, c.Log.Source, inc.opt.Progress) })
+			panics[i] = guard(func() {
+				c.Log, c.Err = replica.Read(ctx, c.Log.Source, replica.Options{Progress: inc.opt.Progress, Files: inc.opt.Files, Records: inc.opt.Records})
+			})
 		}()
 	}
 	wg.Wait()

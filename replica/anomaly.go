@@ -1,6 +1,9 @@
 package replica
 
-import "kafsck/segment"
+import (
+	"kafsck/logdir"
+	"kafsck/segment"
+)
 
 // AnomalyKind names a fact about a log that a sound one does not have.
 type AnomalyKind string
@@ -25,10 +28,11 @@ const (
 // Anomaly is one such fact with its place.
 type Anomaly struct {
 	Kind     AnomalyKind
-	Segment  int   // index into Log.Segments
-	Position int64 // byte position of the first byte concerned
-	Length   int64 // bytes
-	From, To int64 // offsets concerned [From, To), -1 unknown
+	Segment  int          // index into Log.Segments
+	File     *logdir.File // the file concerned; nil: the segment's .log
+	Position int64        // byte position of the first byte concerned
+	Length   int64        // bytes
+	From, To int64        // offsets concerned [From, To), -1 unknown
 	Epoch    int32
 	Want     string
 	Got      string

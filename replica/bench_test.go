@@ -58,7 +58,7 @@ func benchRead(b *testing.B, data []byte) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		l, err := Read(context.Background(), src, nil)
+		l, err := Read(context.Background(), src, Options{})
 		if err != nil || l.Batches == 0 {
 			b.Fatal(err)
 		}

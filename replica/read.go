@@ -70,13 +70,23 @@ type Log struct {
 // Progress is told how many bytes have been read since the last call.
 type Progress func(bytes int64)
 
+// Options say how deep a pass looks. The zero value reads the .log files alone.
+type Options struct {
+	Progress Progress
+	// Files reads the files beside each .log too (.index, .timeindex, .txnindex,
+	// .snapshot) and compares them with the batches.
+	Files bool
+	// Records decodes every record of every batch.
+	Records bool
+}
+
 // Read makes the one pass over a source. The error is a failed read (a
 // *segment.ReadError) or ctx's error; the Log is then incomplete and must not be
 // judged.
-func Read(ctx context.Context, src Source, progress Progress) (*Log, error) {
+func Read(ctx context.Context, src Source, opt Options) (*Log, error) {
 	l := &Log{Source: src, dense: true}
 	l.readSmallFiles()
-	if err := l.pass(ctx, progress); err != nil {
+	if err := l.pass(ctx, opt); err != nil {
 		return l, err
 	}
 	return l, l.settleStart()
@@ -87,13 +97,14 @@ func Read(ctx context.Context, src Source, progress Progress) (*Log, error) {
 // and found none.
 func (l *Log) DoubtEdges(ctx context.Context, first, last bool) error {
 	l.firstEpochSuspect, l.lastEpochSuspect = first, last
-	if err := l.pass(ctx, nil); err != nil {
+	if err := l.pass(ctx, Options{}); err != nil {
 		return err
 	}
 	return l.settleStart()
 }
 
-func (l *Log) pass(ctx context.Context, progress Progress) error {
+func (l *Log) pass(ctx context.Context, opt Options) error {
+	progress := opt.Progress
 	l.Ascending, l.Sparse, l.HasLegacy = true, false, false
 	l.Batches, l.Bytes, l.BytesVerified, l.MaxTimestamp = 0, 0, 0, -1
 	l.Lineage, l.Fingerprint, l.Anomalies = nil, Fingerprint{}, Anomalies{}
@@ -110,6 +121,7 @@ func (l *Log) pass(ctx context.Context, progress Progress) error {
 		log: l, prevNext: -1, prevEpoch: -1,
 		anomaly: l.Anomalies.add,
 		before:  l.Fingerprint.add,
+		watch:   l.watchers(opt),
 		frames: func(f *segment.Frame) {
 			l.Bytes += f.Len
 			if f.Kind == segment.Batch || f.Kind == segment.Legacy || f.Kind == segment.Embedded {

@@ -31,7 +31,7 @@ func build(t *testing.T, files map[string][]byte) *replica.Log {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := replica.Read(context.Background(), sources[0], nil)
+		l, err := replica.Read(context.Background(), sources[0], replica.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,7 @@ type stream struct {
 	before func(b *Block, prevNext int64, prevEpoch int32)
 	// frames counts bytes and batches; nil to stay silent.
 	frames func(f *segment.Frame)
+	watch  []watcher
 
 	prevNext  int64 // end offset of the last block emitted, -1 at the start of a log
 	prevEpoch int32 // epoch of it, -1 unknown
@@ -64,6 +65,11 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 		return false, &segment.ReadError{Path: seg.Log.Path, Op: "open", Err: err}
 	}
 	defer f.Close()
+	for _, w := range s.watch {
+		if err := w.begin(i); err != nil {
+			return false, err
+		}
+	}
 	lowest := s.prevNext
 	if s.pendingOK {
 		lowest = s.pending.Next()
@@ -76,8 +82,18 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 		if s.frames != nil {
 			s.frames(&s.frame)
 		}
+		if len(s.watch) > 0 {
+			if err := watched(s.watch, &s.frame); err != nil {
+				return false, err
+			}
+		}
 		if !s.take(i, &s.frame, yield) {
 			return false, nil
+		}
+	}
+	for _, w := range s.watch {
+		if err := w.end(i); err != nil {
+			return false, err
 		}
 	}
 	return true, nil
