@@ -2,14 +2,15 @@ package incident_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"kafsck/commitment"
 	"kafsck/diff"
@@ -21,37 +22,41 @@ import (
 // rank orders grades by how much they claim about a commitment.
 var rank = map[commitment.Grade]int{commitment.Unknown: 0, commitment.No: 1, commitment.Yes: 2}
 
-func stages(t *testing.T, dir string) []string {
+func stages(t *testing.T, tree fstest.MapFS) []string { return folders(t, tree, "stage") }
+
+func brokerDirs(t *testing.T, stage fstest.MapFS) []string { return folders(t, stage, "broker-") }
+
+// folders are those at the top of a tree whose names begin with prefix.
+func folders(t *testing.T, tree fstest.MapFS, prefix string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "stage*"))
-	if err != nil || len(list) == 0 {
-		t.Fatalf("no stages in %s: %v", dir, err)
+	seen := map[string]bool{}
+	for name := range tree {
+		if first, _, inside := strings.Cut(name, "/"); inside && strings.HasPrefix(first, prefix) {
+			seen[first] = true
+		}
 	}
-	return list
+	if len(seen) == 0 {
+		t.Fatalf("no %s", prefix)
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
-func brokerDirs(t *testing.T, stage string) []string {
-	t.Helper()
-	list, err := filepath.Glob(filepath.Join(stage, "broker-*"))
-	if err != nil || len(list) == 0 {
-		t.Fatalf("no brokers in %s: %v", stage, err)
-	}
-	return list
+// without is a tree less the files that gone tells.
+func without(tree fstest.MapFS, gone func(name string) bool) fstest.MapFS {
+	out := maps.Clone(tree)
+	maps.DeleteFunc(out, func(name string, _ *fstest.MapFile) bool { return gone(name) })
+	return out
 }
 
 // refused reads the values that a producer was told are not written.
-func refused(t *testing.T, dir string) map[string]bool {
+func refused(t *testing.T, tree fstest.MapFS) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
-	f, err := os.Open(filepath.Join(dir, "acks.jsonl"))
-	if os.IsNotExist(err) {
+	f := tree["acks.jsonl"]
+	if f == nil {
 		return out
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	in := bufio.NewScanner(f)
+	in := bufio.NewScanner(bytes.NewReader(f.Data))
 	for in.Scan() {
 		var x struct {
 			Topic, Value string
@@ -115,22 +120,23 @@ func TestBrokerTakenAway(t *testing.T) {
 	for _, name := range fixture.Names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := fixture.Unpack(t, name)
-			no := refused(t, dir)
-			e := readExpected(t, dir)
-			for _, stage := range stages(t, dir) {
-				full := stories(t, incident.Options{}, stage)
+			tree := fixture.Tree(t, name)
+			no := refused(t, tree)
+			e := readExpected(t, tree)
+			for _, stage := range stages(t, tree) {
+				all := below(tree, stage)
+				full := stories(t, incident.Options{}, all)
 				for _, p := range full {
-					checkRefused(t, filepath.Base(stage), p, no)
+					checkRefused(t, stage, p, no)
 				}
-				brokers := brokerDirs(t, stage)
+				brokers := brokerDirs(t, all)
 				if len(brokers) == 1 {
 					continue
 				}
 				for _, away := range brokers {
-					rest := slices.DeleteFunc(slices.Clone(brokers), func(b string) bool { return b == away })
-					where := filepath.Base(stage) + " without " + filepath.Base(away)
-					for part, p := range stories(t, incident.Options{}, rest...) {
+					rest := without(all, func(name string) bool { return strings.HasPrefix(name, away+"/") })
+					where := stage + " without " + away
+					for part, p := range stories(t, incident.Options{}, rest) {
 						f := full[part]
 						checkRefused(t, where, p, no)
 						if f.Ruling.Leader == nil && p.Ruling.Leader == nil && p.Ruling.Judged {
@@ -144,7 +150,7 @@ func TestBrokerTakenAway(t *testing.T) {
 								}
 							}
 						}
-						leaderGone := f.Ruling.Leader != nil && "broker-"+f.Ruling.Leader.Name == filepath.Base(away)
+						leaderGone := f.Ruling.Leader != nil && "broker-"+f.Ruling.Leader.Name == away
 						switch {
 						case leaderGone && !f.Ruling.Guess && !p.Ruling.Guess:
 							if p.Ruling.Judged || len(p.Losses) > 0 {
@@ -159,7 +165,7 @@ func TestBrokerTakenAway(t *testing.T) {
 						case p.Ruling.Leader != nil:
 							// Another one rules by guess: what it lacks for certain must be what the
 							// recording says that it would lose.
-							want := e.Stages[filepath.Base(stage)].Partitions[part].IfElected[p.Ruling.Leader.Name]
+							want := e.Stages[stage].Partitions[part].IfElected[p.Ruling.Leader.Name]
 							for _, l := range p.Losses {
 								if l.Committed == commitment.Yes && !strings.Contains(wantedLosses(want.Losses, false), fmt.Sprintf("[%d,%d)", *l.From, *l.To)) {
 									t.Errorf("%s %s: guessed leader %s: invented %s", where, part, p.Ruling.Leader.Name, lossLines([]incident.Loss{l}, true))
@@ -197,15 +203,18 @@ func TestDisksCopiedAtDifferentTimes(t *testing.T) {
 		{"divergence", "stage-a", "stage-c", []string{"broker-1"}, []string{"broker-2", "broker-3", "broker-9"}},
 		{"divergence", "stage-a", "stage-c", []string{"broker-3"}, []string{"broker-1", "broker-2", "broker-9"}},
 	} {
-		dir := fixture.Unpack(t, tc.fixture)
-		var paths []string
-		for _, b := range tc.earlyBrokers {
-			paths = append(paths, filepath.Join(dir, tc.early, b))
+		tree := fixture.Tree(t, tc.fixture)
+		mixed := fstest.MapFS{}
+		take := func(stage string, brokers []string) {
+			for name, f := range below(tree, stage) {
+				if first, _, _ := strings.Cut(name, "/"); slices.Contains(brokers, first) {
+					mixed[name] = f
+				}
+			}
 		}
-		for _, b := range tc.lateBrokers {
-			paths = append(paths, filepath.Join(dir, tc.late, b))
-		}
-		for part, p := range stories(t, incident.Options{}, paths...) {
+		take(tc.early, tc.earlyBrokers)
+		take(tc.late, tc.lateBrokers)
+		for part, p := range stories(t, incident.Options{}, mixed) {
 			for i, l := range p.Losses {
 				if l.Basis == "copy" && l.Counts() {
 					t.Errorf("%s: %v of %s, the others of %s: %s: invented %s", tc.fixture, tc.earlyBrokers, tc.early, tc.late, part, lossLines(p.Losses[i:i+1], true))
@@ -216,13 +225,9 @@ func TestDisksCopiedAtDifferentTimes(t *testing.T) {
 }
 
 func TestStaleMetadataSaySo(t *testing.T) {
-	dir := fixture.Unpack(t, "unclean-election")
-	stage := filepath.Join(dir, "stage-b")
-	for _, b := range []string{"broker-2", "broker-3"} {
-		if err := os.RemoveAll(filepath.Join(stage, b, "__cluster_metadata-0")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	stage := without(below(fixture.Tree(t, "unclean-election"), "stage-b"), func(name string) bool {
+		return strings.Contains(name, "__cluster_metadata-0") && !strings.HasPrefix(name, "broker-1/")
+	})
 	p := stories(t, incident.Options{}, stage)["unclean-demo-0"]
 	if !p.Stale || !p.Ruling.Guess || leaderOf(p) != "2" {
 		t.Fatalf("stale %v, ruling %+v", p.Stale, p.Ruling)
@@ -254,35 +259,24 @@ func codes(p *incident.Partition) []string {
 // TestProofTakenAway removes each kind of proof in turn: the grade falls to what
 // the rest proves and never rises.
 func TestProofTakenAway(t *testing.T) {
-	remove := map[string]func(path string, d fs.DirEntry) bool{
-		"watermark files": func(path string, d fs.DirEntry) bool { return d.Name() == "replication-offset-checkpoint" },
-		"metadata logs": func(path string, d fs.DirEntry) bool {
-			return strings.Contains(path, "__cluster_metadata-0") && !d.IsDir()
-		},
-		"epoch files":     func(path string, d fs.DirEntry) bool { return d.Name() == "leader-epoch-checkpoint" },
-		"log start files": func(path string, d fs.DirEntry) bool { return d.Name() == "log-start-offset-checkpoint" },
+	remove := map[string]func(name string) bool{
+		"watermark files": func(name string) bool { return path.Base(name) == "replication-offset-checkpoint" },
+		"metadata logs":   func(name string) bool { return strings.Contains(name, "__cluster_metadata-0") },
+		"epoch files":     func(name string) bool { return path.Base(name) == "leader-epoch-checkpoint" },
+		"log start files": func(name string) bool { return path.Base(name) == "log-start-offset-checkpoint" },
 	}
 	for _, name := range fixture.Names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whole := fixture.Unpack(t, name)
-			no := refused(t, whole)
-			for what, gone := range remove {
-				dir := fixture.Unpack(t, name)
-				err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-					if err == nil && gone(path, d) {
-						return os.Remove(path)
-					}
-					return err
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, stage := range stages(t, dir) {
-					full := stories(t, incident.Options{}, filepath.Join(whole, filepath.Base(stage)))
-					for part, p := range stories(t, incident.Options{}, stage) {
+			tree := fixture.Tree(t, name)
+			no := refused(t, tree)
+			for _, stage := range stages(t, tree) {
+				whole := below(tree, stage)
+				full := stories(t, incident.Options{}, whole)
+				for what, gone := range remove {
+					for part, p := range stories(t, incident.Options{}, without(whole, gone)) {
 						f := full[part]
-						where := fmt.Sprintf("%s without %s", filepath.Base(stage), what)
+						where := fmt.Sprintf("%s without %s", stage, what)
 						checkRefused(t, where, p, no)
 						if f == nil || leaderOf(f) != leaderOf(p) || f.Ruling.Leader == nil {
 							continue

@@ -1,10 +1,9 @@
 package incident_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,11 +17,7 @@ import (
 func TestAcks(t *testing.T) {
 	seen := 0
 	for _, name := range fixture.Names {
-		dir := fixture.Unpack(t, name)
-		data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := fixture.Tree(t, name)
 		var e struct {
 			Stages map[string]struct {
 				Partitions map[string]struct {
@@ -38,7 +33,7 @@ func TestAcks(t *testing.T) {
 				} `json:"partitions"`
 			} `json:"stages"`
 		}
-		if err := json.Unmarshal(data, &e); err != nil {
+		if err := json.Unmarshal(tree["expected.json"].Data, &e); err != nil {
 			t.Fatal(err)
 		}
 		for stage, s := range e.Stages {
@@ -46,16 +41,11 @@ func TestAcks(t *testing.T) {
 				if w.WithAcks == nil {
 					continue
 				}
-				f, err := os.Open(filepath.Join(dir, "acks.jsonl"))
+				log, err := commitment.ReadAcks(bytes.NewReader(tree["acks.jsonl"].Data), "acks.jsonl", false)
 				if err != nil {
 					t.Fatal(err)
 				}
-				log, err := commitment.ReadAcks(f, "acks.jsonl", false)
-				f.Close()
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := stories(t, incident.Options{Acks: log}, filepath.Join(dir, stage))[part]
+				p := stories(t, incident.Options{Acks: log}, below(tree, stage))[part]
 				var got []string
 				for _, l := range p.Losses {
 					got = append(got, fmt.Sprintf("[%s,%s) records %s committed %s acknowledged %s", deref(l.From), deref(l.To), deref(l.Records), l.Committed, l.Acknowledged))
@@ -81,22 +71,17 @@ func TestAcks(t *testing.T) {
 func TestLossesAreWhatProducersWereTold(t *testing.T) {
 	compared := 0
 	for _, name := range fixture.Names {
-		dir := fixture.Unpack(t, name)
-		f, err := os.Open(filepath.Join(dir, "acks.jsonl"))
-		if os.IsNotExist(err) {
+		tree := fixture.Tree(t, name)
+		if tree["acks.jsonl"] == nil {
 			continue
 		}
+		log, err := commitment.ReadAcks(bytes.NewReader(tree["acks.jsonl"].Data), "acks.jsonl", true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		log, err := commitment.ReadAcks(f, "acks.jsonl", true)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, stage := range stages(t, dir) {
-			plain := stories(t, incident.Options{}, stage)
-			for part, p := range stories(t, incident.Options{Acks: log}, stage) {
+		for _, stage := range stages(t, tree) {
+			plain := stories(t, incident.Options{}, below(tree, stage))
+			for part, p := range stories(t, incident.Options{Acks: log}, below(tree, stage)) {
 				for _, l := range p.Losses {
 					if l.Basis != "copy" {
 						continue
@@ -107,10 +92,10 @@ func TestLossesAreWhatProducersWereTold(t *testing.T) {
 							continue
 						}
 						if l.Acknowledged == commitment.AckedAll && w.Committed == commitment.No {
-							t.Errorf("%s %s %s: acknowledged to acks=all, called not committed: %s", name, filepath.Base(stage), part, lossLines([]incident.Loss{w}, true))
+							t.Errorf("%s %s %s: acknowledged to acks=all, called not committed: %s", name, stage, part, lossLines([]incident.Loss{w}, true))
 						}
 						if l.Acknowledged == commitment.AckedNo && w.Committed == commitment.Yes {
-							t.Errorf("%s %s %s: acknowledged to nobody, called committed: %s", name, filepath.Base(stage), part, lossLines([]incident.Loss{w}, true))
+							t.Errorf("%s %s %s: acknowledged to nobody, called committed: %s", name, stage, part, lossLines([]incident.Loss{w}, true))
 						}
 					}
 				}

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -20,32 +17,6 @@ import (
 	"kafsck/internal/rofs"
 	"kafsck/logdir"
 )
-
-// inMemory loads a directory tree.
-func inMemory(t testing.TB, dir string) fstest.MapFS {
-	t.Helper()
-	out := fstest.MapFS{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		out[filepath.ToSlash(rel)] = &fstest.MapFile{Data: data, Mode: 0o644, ModTime: info.ModTime()}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // tell judges a tree and returns the stories and every error that was reported.
 func tell(fsys rofs.FS) (map[string]*incident.Partition, []error) {
@@ -75,7 +46,7 @@ func tell(fsys rofs.FS) (map[string]*incident.Partition, []error) {
 // TestReadErrorIsNeverDamage fails every operation on the files in turn: the
 // error is reported, nothing is called damaged, and no loss is invented.
 func TestReadErrorIsNeverDamage(t *testing.T) {
-	tree := inMemory(t, filepath.Join(fixture.Unpack(t, "unclean-election"), "stage-b"))
+	tree := below(fixture.Tree(t, "unclean-election"), "stage-b")
 	var total atomic.Int64
 	full, errs := tell(rofs.Fault(rofs.FromFS(tree), func(string, string, int64, int64) error { total.Add(1); return nil }))
 	if len(errs) > 0 || len(full) != 1 {
@@ -140,7 +111,7 @@ func TestHostileBytes(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			t.Parallel()
 			recording, stage, _ := strings.Cut(name, "/")
-			tree := inMemory(t, filepath.Join(fixture.Unpack(t, recording), stage))
+			tree := below(fixture.Tree(t, recording), stage)
 			var paths []string
 			for p := range tree {
 				paths = append(paths, p)

@@ -4,15 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"kafsck/diff"
 	"kafsck/incident"
 	"kafsck/internal/fixture"
+	"kafsck/internal/rofs"
 	"kafsck/logdir"
 	"kafsck/replica"
 )
@@ -78,23 +78,30 @@ type expectedLoss struct {
 	Basis     string   `json:"basis"`
 }
 
-func readExpected(t *testing.T, dir string) expected {
+func readExpected(t *testing.T, tree fstest.MapFS) expected {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var e expected
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(tree["expected.json"].Data, &e); err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// stories judges everything below the paths.
-func stories(t *testing.T, opt incident.Options, paths ...string) map[string]*incident.Partition {
+// below returns the files of a tree that lie in a folder, with paths from there.
+func below(tree fstest.MapFS, folder string) fstest.MapFS {
+	out := fstest.MapFS{}
+	for name, f := range tree {
+		if rest, ok := strings.CutPrefix(name, folder+"/"); ok {
+			out[rest] = f
+		}
+	}
+	return out
+}
+
+// stories judges everything in a tree. Its root is called "case".
+func stories(t *testing.T, opt incident.Options, tree fstest.MapFS) map[string]*incident.Partition {
 	t.Helper()
-	c, err := logdir.Discover(paths, logdir.Options{})
+	c, err := logdir.DiscoverFS(rofs.FromFS(tree), "case", logdir.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +132,13 @@ func TestFixtures(t *testing.T) {
 	for _, name := range fixture.Names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := fixture.Unpack(t, name)
-			e := readExpected(t, dir)
+			tree := fixture.Tree(t, name)
+			e := readExpected(t, tree)
 			if len(e.Stages) == 0 {
 				t.Fatal("no stages in expected.json")
 			}
 			for stage, s := range e.Stages {
-				got := stories(t, incident.Options{}, filepath.Join(dir, stage))
+				got := stories(t, incident.Options{}, below(tree, stage))
 				for part, want := range s.Partitions {
 					p := got[part]
 					if p == nil {

@@ -1,7 +1,6 @@
 package incident_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"kafsck/finding"
@@ -16,12 +15,12 @@ func TestSoundBytesRaiseNothing(t *testing.T) {
 	for _, name := range fixture.Names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := fixture.Unpack(t, name)
-			for _, stage := range stages(t, dir) {
-				for part, p := range stories(t, incident.Options{}, stage) {
+			tree := fixture.Tree(t, name)
+			for _, stage := range stages(t, tree) {
+				for part, p := range stories(t, incident.Options{}, below(tree, stage)) {
 					for _, f := range p.Findings {
 						if f.Severity >= finding.Warning {
-							t.Errorf("%s %s: %s %s: %s %v", filepath.Base(stage), part, f.Severity, f.Code, f.Summary, f.Evidence)
+							t.Errorf("%s %s: %s %s: %s %v", stage, part, f.Severity, f.Code, f.Summary, f.Evidence)
 						}
 					}
 				}

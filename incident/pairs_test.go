@@ -3,8 +3,6 @@ package incident_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,15 +86,11 @@ var judgedHere = map[string]string{
 }
 
 func TestPairs(t *testing.T) {
-	dir := fixture.Unpack(t, "pairs")
-	data, err := os.ReadFile(filepath.Join(dir, "cases.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := fixture.Tree(t, "pairs")
 	var all struct {
 		Cases []pair `json:"cases"`
 	}
-	if err := json.Unmarshal(data, &all); err != nil {
+	if err := json.Unmarshal(tree["cases.json"].Data, &all); err != nil {
 		t.Fatal(err)
 	}
 	if len(all.Cases) < 61 {
@@ -108,7 +102,7 @@ func TestPairs(t *testing.T) {
 				t.Logf("needs later evidence: %s", why)
 				return
 			}
-			got := stories(t, incident.Options{}, filepath.Join(dir, c.ID))
+			got := stories(t, incident.Options{}, below(tree, c.ID))
 			p := got[c.Partition]
 			if c.ID == "two-incarnations" {
 				for _, x := range got {

@@ -5,12 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"os"
-	"path/filepath"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"kafsck/incident"
 	"kafsck/internal/fixture"
@@ -23,28 +24,27 @@ func TestRenamed(t *testing.T) {
 	for _, name := range fixture.Names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := fixture.Unpack(t, name)
-			e := readExpected(t, dir)
-			for _, stage := range stages(t, dir) {
+			tree := fixture.Tree(t, name)
+			e := readExpected(t, tree)
+			for _, stage := range stages(t, tree) {
 				topics := map[string]bool{}
-				for part := range e.Stages[filepath.Base(stage)].Partitions {
+				for part := range e.Stages[stage].Partitions {
 					part, _, _ = strings.Cut(part, "#")
 					topics[part[:strings.LastIndex(part, "-")]] = true
 				}
-				rename(t, stage, topics)
-				got := stories(t, incident.Options{}, stage)
-				for part, want := range e.Stages[filepath.Base(stage)].Partitions {
+				got := stories(t, incident.Options{}, rename(t, below(tree, stage), topics))
+				for part, want := range e.Stages[stage].Partitions {
 					at := strings.LastIndex(part, "-")
 					p := got[other(part[:at])+part[at:]]
 					if p == nil {
-						t.Errorf("%s: %s is not found as %s", filepath.Base(stage), part, other(part[:at])+part[at:])
+						t.Errorf("%s: %s is not found as %s", stage, part, other(part[:at])+part[at:])
 						continue
 					}
 					shift(&want)
 					want.Replicas = nil // their directories have other names
 					for _, line := range compare(name, p, &want) {
 						if !strings.HasPrefix(line, "replicas") {
-							t.Errorf("%s %s: %s", filepath.Base(stage), part, line)
+							t.Errorf("%s %s: %s", stage, part, line)
 						}
 					}
 				}
@@ -104,83 +104,54 @@ func shift(p *expectedPartition) {
 	p.IfElected = moved
 }
 
-// rename rewrites one stage on disk.
-func rename(t *testing.T, stage string, topics map[string]bool) {
+// rename returns a stage under other names.
+func rename(t *testing.T, stage fstest.MapFS, topics map[string]bool) fstest.MapFS {
 	t.Helper()
-	names := []string{}
-	for n := range topics {
-		names = append(names, n)
-	}
+	names := slices.Collect(maps.Keys(topics))
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 	id := regexp.MustCompile(`(?m)^(node|broker)\.id=(\d+)`)
-	var dirs []string
-	err := filepath.WalkDir(stage, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			dirs = append(dirs, path)
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		changed := data
-		switch {
-		case d.Name() == "meta.properties":
-			changed = id.ReplaceAllFunc(data, func(m []byte) []byte {
+	out := fstest.MapFS{}
+	for name, f := range stage {
+		changed := *f
+		switch base := path.Base(name); {
+		case base == "meta.properties":
+			changed.Data = id.ReplaceAllFunc(f.Data, func(m []byte) []byte {
 				key, value, _ := bytes.Cut(m, []byte("="))
 				var n int
 				fmt.Sscan(string(value), &n)
 				return fmt.Appendf(nil, "%s=%d", key, n+idShift)
 			})
-		case strings.HasSuffix(d.Name(), "-offset-checkpoint"):
-			lines := strings.Split(string(data), "\n")
+		case strings.HasSuffix(base, "-offset-checkpoint"):
+			lines := strings.Split(string(f.Data), "\n")
 			for i, l := range lines {
 				if topic, rest, ok := strings.Cut(l, " "); ok {
 					lines[i] = other(topic) + " " + rest
 				}
 			}
-			changed = []byte(strings.Join(lines, "\n"))
-		case strings.Contains(path, "__cluster_metadata-0") && (strings.HasSuffix(path, ".log") || strings.HasSuffix(path, ".checkpoint")):
-			changed = renameMetadata(t, data, names)
+			changed.Data = []byte(strings.Join(lines, "\n"))
+		case strings.Contains(name, "__cluster_metadata-0") && (strings.HasSuffix(base, ".log") || strings.HasSuffix(base, ".checkpoint")):
+			changed.Data = renameMetadata(t, f.Data, names)
 		}
-		if bytes.Equal(changed, data) {
-			return nil
+		parts := strings.Split(name, "/")
+		for i, base := range parts[:len(parts)-1] {
+			parts[i] = renameDir(base, names)
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, changed, 0o644); err != nil {
-			return err
-		}
-		return os.Chtimes(path, info.ModTime(), info.ModTime())
-	})
-	if err != nil {
-		t.Fatal(err)
+		out[strings.Join(parts, "/")] = &changed
 	}
-	slices.Reverse(dirs) // deepest first
-	for _, path := range dirs {
-		base := filepath.Base(path)
-		to := base
-		if at := strings.LastIndex(base, "-"); strings.HasPrefix(base, "broker-") {
-			to = "host" + strings.Repeat("x", len(base[at+1:])) + base[at+1:]
-		} else {
-			for _, n := range names {
-				if strings.HasPrefix(base, n+"-") {
-					to = other(n) + base[len(n):]
-					break
-				}
-			}
-		}
-		if to != base {
-			if err := os.Rename(path, filepath.Join(filepath.Dir(path), to)); err != nil {
-				t.Fatal(err)
-			}
+	return out
+}
+
+// renameDir is the new name of a directory.
+func renameDir(base string, names []string) string {
+	if number, ok := strings.CutPrefix(base, "broker-"); ok {
+		return "host" + strings.Repeat("x", len(number)) + number
+	}
+	for _, n := range names {
+		if strings.HasPrefix(base, n+"-") {
+			return other(n) + base[len(n):]
 		}
 	}
+	return base
 }
 
 // renameMetadata changes topic names and broker ids in the batches of a metadata
