@@ -10,7 +10,7 @@ SHELL := /bin/bash
 modules := . tools conformance bench
 checked := . conformance bench
 
-FUZZTIME ?= 20000x
+FUZZTIME ?= 10000x
 
 staticcheck := .build/staticcheck
 

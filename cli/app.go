@@ -30,6 +30,9 @@ type app struct {
 	json  bool // --json
 	quiet bool // --quiet: the exit code and errors only
 	bits  int  // exit bits collected so far
+
+	begun  bool               // JSON output has begun
+	unread []logdir.PathError // inputs that could not be read
 }
 
 // Main runs kafsck with args (without the program's name) and returns its exit
@@ -84,7 +87,40 @@ func (a *app) execute(ctx context.Context, args []string) error {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	return root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.failedJSON(cmd, err)
+	}
+	return err
+}
+
+// failedJSON ends a run that got nowhere, for readers of JSON: the first and the last
+// line are there whatever happened, and what went wrong stands between. A command line
+// that cannot be meant has no output.
+func (a *app) failedJSON(cmd *cobra.Command, err error) {
+	if _, usage := errors.AsType[*usageError](err); usage || !a.json || a.quiet || a.begun {
+		return
+	}
+	name := "triage"
+	if cmd.HasParent() {
+		name = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	}
+	j := a.jsonWriter(name)
+	j.Errors(a.unread)
+	own, ok := errors.AsType[logdir.PathError](err)
+	if !ok {
+		own = logdir.PathError{Path: strings.Join(cmd.Flags().Args(), " "), Err: err}
+	}
+	j.Errors([]logdir.PathError{own})
+	j.Summary(&report.Scope{Errors: len(a.unread) + 1}, a.codeOf(err), false)
+}
+
+// codeOf is the exit code of a run that ended with err.
+func (a *app) codeOf(err error) int {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return a.bits | f.bits
+	}
+	return a.bits | exitIncomplete
 }
 
 // explain prints an error the way people can use it and returns the exit code.
@@ -101,10 +137,7 @@ func (a *app) explain(err error) int {
 		return exitInterrupted
 	}
 	a.complain("%s", err)
-	if f, ok := errors.AsType[*failure](err); ok {
-		return a.bits | f.bits
-	}
-	return a.bits | exitIncomplete
+	return a.codeOf(err)
 }
 
 // complain writes one message to stderr: the program's name, no capital, no full
@@ -121,6 +154,7 @@ func (a *app) fail(bits int) { a.bits |= bits }
 // jsonWriter begins JSON output: the first object names command and version.
 // Every command that supports --json ends with its Summary.
 func (a *app) jsonWriter(command string) *report.JSON {
+	a.begun = true
 	return report.NewJSON(a.stdout, command, version())
 }
 
@@ -132,7 +166,7 @@ func (a *app) discover(paths []string, brokers []logdir.BrokerID) (*logdir.Case,
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Errors) > 0 {
+	if a.unread = c.Errors; len(a.unread) > 0 {
 		a.fail(exitIncomplete)
 	}
 	return c, nil
