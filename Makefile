@@ -49,9 +49,10 @@ layout: ## imports, writers and package comments are as the table in internal/ar
 test:
 	go test ./...
 
+# -short: less of what the test target does in full, where that is long.
 .PHONY: race
 race:
-	go test -race ./...
+	go test -race -short ./...
 
 .PHONY: fuzz
 fuzz: ## every fuzz target with FUZZTIME inputs

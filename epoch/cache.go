@@ -112,3 +112,13 @@ func (c Cache) TruncateFromStart(start int64) Cache {
 	}
 	return append(Cache{{Epoch: c[drop-1].Epoch, StartOffset: start}}, c[drop:]...)
 }
+
+// EntriesInRange returns the entries that a log of the offsets [start, end) would
+// have, as LeaderEpochFileCache.epochEntriesInRange does for remote segments: a
+// negative start cuts nothing off the beginning.
+func (c Cache) EntriesInRange(start, end int64) Cache {
+	if start >= 0 {
+		c = c.TruncateFromStart(start)
+	}
+	return c.TruncateFromEnd(end)
+}
