@@ -17,36 +17,49 @@ import (
 )
 
 type dumpOptions struct {
-	input   inputOptions
-	records bool
-	offsets offsetRange
-	values  valueFormat
-	full    bool
-	as      dumpKind
+	input     inputOptions
+	records   bool
+	indexes   bool
+	offsets   offsetRange
+	positions byteRange
+	times     timeRange
+	values    valueFormat
+	full      bool
+	as        dumpKind
 }
 
 func newDumpCommand(a *app) *cobra.Command {
 	opt := dumpOptions{offsets: everyOffset, values: valueFormat(report.ValueAuto)}
 	cmd := &cobra.Command{
 		Use:   "dump FILE|PATH...",
-		Short: "Show what is in log segments and checkpoint files",
+		Short: "Show what is in log segments, index files and checkpoint files",
 		Long: `Show what is in the files of a broker: each batch of a log segment on a line, with
---records each record below its batch, and the text files as tables.
+--records each record below its batch; each entry of an index file or a producer
+snapshot on a line; and the text files as tables.
 
 A FILE is shown whatever else lies beside it. A PATH is a partition directory or a
-log directory, of which every .log file and every text file is shown.
+log directory, of which every .log file and every text file is shown, and with
+--indexes the index files and producer snapshots too.
 
 Bytes in a segment that are no batch are shown as what they are: zeros, the torn
-end of a batch, junk, or a whole batch that is not part of the log.
+end of a batch, junk, or a whole batch that is not part of the log. The unused rest
+of a preallocated index file is counted.
+
+Of several ranges all must hold. What has no offset, position or time of its own
+is in no such range: a .index has no times, a .timeindex no positions. A batch has
+the times from that of its first record to the largest; with --records each record
+counts.
 
 ` + knownFiles() + exitHelp(
 			"0  done; the zeros or the torn batch that a kill leaves at the end of a log are no findings",
-			"1  a CRC does not verify, bytes or records cannot be decoded, or Kafka would refuse a text file",
+			"1  a CRC does not verify, bytes or records cannot be decoded, an index file does not end with an entry\n     or has a value below 0, or Kafka would refuse a file",
 			"2  something could not be read, is no file that dump knows, or is beyond a limit of kafsck (3: both)"),
 		Example: `  kafsck dump broker-1/orders-0
   kafsck dump --records --offsets 100..199 broker-1/orders-0/00000000000000000000.log
   kafsck dump --records --json orders-0 | jq -r 'select(.type == "record") | .value'
-  kafsck dump --records broker-1/__cluster_metadata-0`,
+  kafsck dump --records broker-1/__cluster_metadata-0
+  kafsck dump broker-1/orders-0/00000000000000000000.index
+  kafsck dump --indexes --times 2026-11-30T01:52:00Z..2026-11-30T01:53:00Z broker-1/orders-0`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("%s needs a FILE or PATH", cmd.CommandPath()).hint("%s", cmd.UseLine())
@@ -60,16 +73,19 @@ end of a batch, junk, or a whole batch that is not part of the log.
 	flags := cmd.Flags()
 	opt.input.addFlags(flags)
 	flags.BoolVar(&opt.records, "records", false, "show the records of each batch")
-	flags.Var(&opt.offsets, "offsets", "only batches and records with offsets `A..B`, both included; A.., ..B or N")
+	flags.BoolVar(&opt.indexes, "indexes", false, "of a PATH, show also .index, .timeindex, .txnindex and .snapshot files")
+	flags.Var(&opt.offsets, "offsets", "only batches, records and entries with offsets `A..B`, both included; A.., ..B or N")
+	flags.Var(&opt.positions, "positions", "only what touches the bytes `A..B` of the .log: batches, and entries of its .index")
+	flags.Var(&opt.times, "times", "only batches, records and entries with timestamps `A..B`: RFC 3339 or milliseconds")
 	flags.Var(&opt.values, "value-format", "how keys and values are shown: "+joinFormats(", ")+"; JSON has base64")
 	flags.BoolVar(&opt.full, "full", false, "do not cut long keys, values and lists")
 	flags.Var(&opt.as, "as", "decode every FILE as this `KIND`, whatever its name: "+kindNames(", "))
 	return cmd
 }
 
-// selective tells that some partitions of a PATH were asked for, or some offsets.
+// selective tells that some partitions of a PATH were asked for, or a range.
 func (o *dumpOptions) selective() bool {
-	return len(o.input.topics) > 0 || len(o.input.partitions) > 0 || o.offsets != everyOffset
+	return len(o.input.topics) > 0 || len(o.input.partitions) > 0 || o.ranged()
 }
 
 // runDump prints every file that args name.
@@ -104,8 +120,12 @@ func (d *dumper) finish(ctx context.Context) error {
 		d.a.complain("%s", knownFiles())
 		d.a.fail(exitIncomplete)
 	}
-	if d.opt.offsets != everyOffset && d.sum.Batches == 0 && d.sum.Files > 0 {
-		d.out.Note("No batch holds any of the offsets %s.", d.opt.offsets.String())
+	if d.opt.ranged() && d.sum.Batches == 0 && d.sum.Entries == 0 && d.sum.Files > 0 {
+		if d.indexes || d.opt.positions.set || d.opt.times.set {
+			d.out.Note("Nothing matches %s", d.opt.ranges())
+		} else {
+			d.out.Note("No batch holds any of the offsets %s.", d.opt.offsets.String())
+		}
 	}
 	d.sum.ExitCode = d.a.bits
 	d.out.Summary(&d.sum)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"kafsck/logdir"
@@ -15,6 +16,10 @@ const (
 	dumpNothing      dumpKind = ""
 	dumpLog          dumpKind = "log"
 	dumpMetadata     dumpKind = "metadata-log"
+	dumpIndex        dumpKind = "index"
+	dumpTimeIndex    dumpKind = "timeindex"
+	dumpTxnIndex     dumpKind = "txnindex"
+	dumpSnapshot     dumpKind = "snapshot"
 	dumpEpochs       dumpKind = "leader-epoch-checkpoint"
 	dumpWatermarks   dumpKind = "replication-offset-checkpoint"
 	dumpRecovery     dumpKind = "recovery-point-offset-checkpoint"
@@ -26,11 +31,15 @@ const (
 	dumpCleanStopped dumpKind = ".kafka_cleanshutdown"
 )
 
-var dumpKinds = []dumpKind{dumpLog, dumpMetadata, dumpEpochs, dumpWatermarks, dumpRecovery, dumpLogStarts, dumpCleaner, dumpPartition, dumpProperties, dumpQuorum, dumpCleanStopped}
+var dumpKinds = []dumpKind{dumpLog, dumpMetadata, dumpIndex, dumpTimeIndex, dumpTxnIndex, dumpSnapshot, dumpEpochs, dumpWatermarks, dumpRecovery, dumpLogStarts, dumpCleaner, dumpPartition, dumpProperties, dumpQuorum, dumpCleanStopped}
 
 // kindOf tells by its name how to decode a file.
 var kindOf = map[logdir.Kind]dumpKind{
 	logdir.KindLog:               dumpLog,
+	logdir.KindIndex:             dumpIndex,
+	logdir.KindTimeIndex:         dumpTimeIndex,
+	logdir.KindTxnIndex:          dumpTxnIndex,
+	logdir.KindProducerSnapshot:  dumpSnapshot,
 	logdir.KindMetadataSnapshot:  dumpMetadata,
 	logdir.KindBootstrap:         dumpMetadata,
 	logdir.KindEpochs:            dumpEpochs,
@@ -44,8 +53,8 @@ var kindOf = map[logdir.Kind]dumpKind{
 	logdir.KindCleanShutdown:     dumpCleanStopped,
 }
 
-// kindOfFile tells how to decode a file, dumpNothing if its name does not tell. A log
-// whose name is no base offset is a log to dump, if not to a broker, and a text file
+// kindOfFile tells how to decode a file, dumpNothing if its name does not tell. A log or
+// index whose name is no base offset is one to dump, if not to a broker, and a text file
 // that was not renamed into its place reads like the finished one.
 func kindOfFile(f *logdir.File) dumpKind {
 	if k, known := kindOf[f.Kind]; known {
@@ -60,8 +69,9 @@ func kindOfFile(f *logdir.File) dumpKind {
 			}
 		}
 	case logdir.KindBadSegmentName, logdir.KindOther:
-		if strings.HasSuffix(strings.TrimSuffix(f.Name, logdir.SuffixOf(f.Name).String()), ".log") {
-			return dumpLog
+		switch k := dumpKind(strings.TrimPrefix(path.Ext(strings.TrimSuffix(f.Name, logdir.SuffixOf(f.Name).String())), ".")); k {
+		case dumpLog, dumpIndex, dumpTimeIndex, dumpTxnIndex, dumpSnapshot:
+			return k
 		}
 	}
 	return dumpNothing
@@ -69,6 +79,11 @@ func kindOfFile(f *logdir.File) dumpKind {
 
 // isLog tells files that are framed in batches.
 func (k dumpKind) isLog() bool { return k == dumpLog || k == dumpMetadata }
+
+// isIndex tells the files beside a .log that Kafka can make anew from it.
+func (k dumpKind) isIndex() bool {
+	return k == dumpIndex || k == dumpTimeIndex || k == dumpTxnIndex || k == dumpSnapshot
+}
 
 func (k *dumpKind) String() string { return string(*k) }
 func (k *dumpKind) Type() string   { return "kind" }
@@ -93,7 +108,8 @@ func kindNames(sep string) string {
 
 // knownFiles says what dump decodes.
 func knownFiles() string {
-	return `dump decodes .log segments (.deleted, .swap and .cleaned too), *.checkpoint snapshots of the metadata,
+	return `dump decodes .log segments, .index, .timeindex, .txnindex and .snapshot files (.deleted,
+.swap and .cleaned too), *.checkpoint snapshots of the metadata,
 leader-epoch-checkpoint, the four *-offset-checkpoint files, partition.metadata,
 meta.properties, quorum-state and .kafka_cleanshutdown; --as KIND reads a FILE of
 another name as one of these.`

@@ -23,6 +23,11 @@ func (d *dumper) one(ctx context.Context, t *dumpTarget) {
 		d.log(ctx, t)
 		return
 	}
+	if t.kind.isIndex() {
+		d.indexes = true
+		d.index(ctx, t)
+		return
+	}
 	b, err := t.file.ReadAll(maxTextFile)
 	if err != nil {
 		d.failed(t.shown, plainCause(err))
@@ -86,22 +91,25 @@ func (d *dumper) log(ctx context.Context, t *dumpTarget) {
 		return
 	}
 	l := logDump{d: d, t: t, size: info.Size(), next: t.base, decompressor: batch.NewDecompressor(batch.DefaultLimit)}
-	if d.opt.offsets == everyOffset {
+	if !d.opt.ranged() {
 		l.begin() // else only a log with something to show is named
 	}
 	defer l.count()
 	for frame, err := range segment.Scan(f, info.Size(), segment.ScanOptions{NextOffset: t.base}) {
 		if err != nil {
-			l.flush(math.MaxInt64)
+			l.flush(math.MaxInt64, false)
 			d.failed(t.shown, plainCause(err))
 			return
 		}
 		if d.stopped(ctx) {
 			return
 		}
+		if d.opt.positions.set && frame.Pos > d.opt.positions.last {
+			break
+		}
 		l.take(ctx, &frame)
 	}
-	l.flush(math.MaxInt64)
+	l.flush(math.MaxInt64, false)
 }
 
 // logDump is the state of one log.
@@ -116,6 +124,7 @@ type logDump struct {
 	// asked for shows only with the next batch. Until then they wait here.
 	waiting []segment.Frame
 	next    int64 // offset behind the last batch, below 0 unknown
+	shown   bool  // the last batch was shown
 	zeros   bool  // the last frame shown was zeros
 	legacy  bool  // it was told that messages of old formats are not shown
 }
@@ -149,18 +158,23 @@ func (l *logDump) take(ctx context.Context, f *segment.Frame) {
 			first = l.next // a wrapper says where it ends only
 		}
 	default:
+		if !l.d.opt.positions.meets(f.Pos, f.End()-1) {
+			return
+		}
 		w := *f
 		w.Raw, w.Batch.Raw = nil, nil
-		if l.waiting = append(l.waiting, w); l.d.opt.offsets == everyOffset || len(l.waiting) > maxWaiting {
-			l.flush(math.MaxInt64)
+		if l.waiting = append(l.waiting, w); !l.d.opt.ranged() || len(l.waiting) > maxWaiting {
+			l.flush(math.MaxInt64, true)
 		}
 		return
 	}
-	l.flush(first)
+	wanted := (l.d.opt.offsets.meets(first, last) || last < first && l.d.opt.offsets.meets(first, first)) &&
+		l.d.opt.positions.meets(f.Pos, f.End()-1) && l.inTimes(f)
+	l.flush(first, wanted)
 	if last >= first && last < math.MaxInt64 {
 		l.next = last + 1
 	}
-	if !l.d.opt.offsets.meets(first, last) && !(last < first && l.d.opt.offsets.meets(first, first)) {
+	if l.shown = wanted; !wanted {
 		l.zeros = false
 		return
 	}
@@ -175,10 +189,49 @@ func (l *logDump) take(ctx context.Context, f *segment.Frame) {
 	}
 }
 
+// inTimes reports whether a batch or message could hold a timestamp that was asked for.
+func (l *logDump) inTimes(f *segment.Frame) bool {
+	times := &l.d.opt.times
+	if !times.set {
+		return true
+	}
+	if f.Kind == segment.Legacy {
+		if f.Legacy.Codec() != batch.None {
+			return times.meets(0, f.Legacy.Timestamp) // a wrapper has that of its latest message
+		}
+		return times.meets(f.Legacy.Timestamp, f.Legacy.Timestamp)
+	}
+	h := &f.Batch.Header
+	first := h.BaseTimestamp
+	switch {
+	case h.Attributes.TimestampType() == batch.LogAppendTime:
+		first = h.MaxTimestamp
+	case h.Attributes.DeleteHorizon():
+		first = 0 // that of the first record is not written
+	}
+	if times.meets(min(first, h.MaxTimestamp), h.MaxTimestamp) {
+		return true
+	}
+	// A record may be older than the first one of its batch.
+	if !l.d.opt.records || h.MaxTimestamp < times.first || f.Raw == nil || h.Attributes.TimestampType() == batch.LogAppendTime {
+		return false
+	}
+	for r, err := range f.Batch.Records(l.decompressor) {
+		if err != nil {
+			return true // it is shown that they cannot be decoded
+		}
+		if times.meets(r.Timestamp, r.Timestamp) {
+			return true
+		}
+	}
+	return false
+}
+
 // flush shows what waits, if it could hold an offset that was asked for: one below end,
-// where the next batch begins.
-func (l *logDump) flush(end int64) {
-	if len(l.waiting) > 0 && l.d.opt.offsets.meets(l.next, max(end, l.next)) {
+// where the next batch begins. It has no times: it is in a range of them if the batch before
+// it or the next one is.
+func (l *logDump) flush(end int64, next bool) {
+	if len(l.waiting) > 0 && l.d.opt.offsets.meets(l.next, max(end, l.next)) && (!l.d.opt.times.set || l.shown || next) {
 		for i := range l.waiting {
 			l.show(&l.waiting[i])
 		}
@@ -242,7 +295,7 @@ func (l *logDump) records(ctx context.Context, f *segment.Frame) {
 		if l.d.stopped(ctx) {
 			return
 		}
-		if !l.d.opt.offsets.meets(r.Offset, r.Offset) {
+		if !l.d.opt.offsets.meets(r.Offset, r.Offset) || !l.d.opt.times.meets(r.Timestamp, r.Timestamp) {
 			continue
 		}
 		rec := report.DumpRecord{Frame: f, Record: &r}

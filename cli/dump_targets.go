@@ -21,6 +21,8 @@ type dumper struct {
 	opt *dumpOptions
 	out report.Dump
 	sum report.DumpSummary
+
+	indexes bool // an index file or a snapshot was read
 }
 
 // dumpTarget is one file to decode.
@@ -167,7 +169,8 @@ func ownerOf(arg string, f *logdir.File, ids []logdir.BrokerID) dumpOwner {
 // the directory is not a walk through a disk.
 func ofPartition(k logdir.Kind) bool {
 	switch k {
-	case logdir.KindLog, logdir.KindMetadataSnapshot, logdir.KindEpochs, logdir.KindPartitionMetadata, logdir.KindQuorumState:
+	case logdir.KindLog, logdir.KindIndex, logdir.KindTimeIndex, logdir.KindTxnIndex, logdir.KindProducerSnapshot,
+		logdir.KindMetadataSnapshot, logdir.KindEpochs, logdir.KindPartitionMetadata, logdir.KindQuorumState:
 		return true
 	}
 	return false
@@ -213,28 +216,39 @@ func (d *dumper) wholeCase(ctx context.Context, c *logdir.Case) {
 	}
 }
 
+// segmentName is what the names of a segment's files have in common.
+type segmentName struct {
+	base   int64
+	suffix logdir.Suffix
+}
+
 func (d *dumper) partition(ctx context.Context, p *logdir.Partition) {
 	owner := ownerOfPartition(p)
-	end := map[*logdir.File]int64{} // where the next segment of the same suffix begins
-	last := map[logdir.Suffix]*logdir.File{}
+	next := map[segmentName]int64{} // base offset of the next segment of the same suffix
+	last := map[logdir.Suffix]int64{}
 	for _, s := range p.Segments {
 		if s.Log == nil {
 			continue
 		}
-		if before := last[s.Suffix]; before != nil {
-			end[before] = s.BaseOffset
+		if before, known := last[s.Suffix]; known {
+			next[segmentName{before, s.Suffix}] = s.BaseOffset
 		}
-		last[s.Suffix] = s.Log
+		last[s.Suffix] = s.BaseOffset
 	}
 	skipped := 0
 	for f := range p.AllFiles() {
-		next, known := end[f]
-		if !known {
-			next = math.MaxInt64
-		}
-		if f.Kind == logdir.KindLog && !d.opt.offsets.meets(f.BaseOffset, next-1) {
-			skipped++
-			continue
+		switch f.Kind {
+		case logdir.KindLog, logdir.KindIndex, logdir.KindTimeIndex, logdir.KindTxnIndex:
+			end, known := next[segmentName{f.BaseOffset, f.Suffix}]
+			if !known {
+				end = math.MaxInt64
+			}
+			if !d.opt.offsets.meets(f.BaseOffset, end-1) {
+				if f.Kind == logdir.KindLog {
+					skipped++
+				}
+				continue
+			}
 		}
 		d.entry(ctx, f, owner)
 	}
@@ -249,7 +263,12 @@ func (d *dumper) entry(ctx context.Context, f *logdir.File, owner dumpOwner) {
 	if d.stopped(ctx) || kind == dumpNothing || !f.Mode.IsRegular() || f.Err != nil {
 		return
 	}
-	if d.opt.offsets != everyOffset && kind != dumpLog {
+	switch {
+	case kind.isIndex():
+		if !d.opt.indexes || !d.opt.hasValues(kind) {
+			return
+		}
+	case d.opt.ranged() && kind != dumpLog:
 		return // text has no records, and a snapshot's count from 0
 	}
 	if kind == dumpMetadata {

@@ -178,6 +178,10 @@ const everyFile = `
 	broker 3 clusterid=c
 	topic t-0 id=hF7bEvJ3TEm5wvFBX5mlPw ; segment 0
 	batch records=2 ; batch codec=lz4 records=2
+	file 00000000000000000000.index hex=00000003000000500000000000000000
+	file 00000000000000000000.timeindex hex=0000018bcfe5680000000003
+	file 00000000000000000000.txnindex hex=00000000000000000fa0000000000000000000000000000000030000000000000004
+	file 00000000000000000004.snapshot hex=0001120f3a78000000010000000000000fa00002000000090000000000000066000000020000018bcfe56805ffffffffffffffffffffffff
 	epochs 0:0
 	hw 4 ; recovery 4 ; logstart 0 ; cleaner 2
 	clean brokerepoch=9
@@ -194,7 +198,7 @@ func TestDumpFailedReads(t *testing.T) {
 		var out, errs bytes.Buffer
 		a := &app{stdout: &out, stderr: &errs, json: asJSON}
 		c, _ := logdir.DiscoverFS(rofs.Fault(rofs.FromFS(files), fault), "x", logdir.Options{})
-		d := newDumper(a, &dumpOptions{records: true, offsets: everyOffset, values: valueFormat(report.ValueAuto)})
+		d := newDumper(a, &dumpOptions{records: true, indexes: true, offsets: everyOffset, values: valueFormat(report.ValueAuto)})
 		d.wholeCase(context.Background(), c)
 		if err := d.finish(context.Background()); err != nil {
 			t.Fatal(err)
@@ -353,7 +357,7 @@ func TestDumpIsSafeToRead(t *testing.T) {
 func TestDumpUnknownFiles(t *testing.T) {
 	dir := logtest.Dir(t, "topic t-0 ; segment 0\nbatch\nfile 00000000000000000000.index zeros=8\nfile tail.bin text=x\nfile 7.log text=\nfile leader-epoch-checkpoint.bak text=\"0\\n1\\n0 0\\n\"")
 	at := func(name string) string { return filepath.Join(dir, "t-0", name) }
-	_, errs, code := typed(t, "dump", at("tail.bin"), at("00000000000000000000.index"), at(logtest.LogName(0)))
+	_, errs, code := typed(t, "dump", at("tail.bin"), at("leader-epoch-checkpoint.bak"), at(logtest.LogName(0)))
 	if code != exitIncomplete || strings.Count(errs, "dump does not know this kind of file") != 2 || !strings.Contains(errs, "leader-epoch-checkpoint, the four *-offset-checkpoint files") {
 		t.Errorf("exit code %d, stderr:\n%s", code, errs)
 	}
@@ -382,7 +386,7 @@ func TestDumpUnknownFiles(t *testing.T) {
 // A single file knows the partition and broker around it.
 func TestDumpOwner(t *testing.T) {
 	dir := logtest.Dir(t, everyFile)
-	for _, name := range []string{"t-0/" + logtest.LogName(0), "t-0/leader-epoch-checkpoint", "t-0/partition.metadata", "meta.properties", "replication-offset-checkpoint", ".kafka_cleanshutdown", "__cluster_metadata-0/quorum-state"} {
+	for _, name := range []string{"t-0/" + logtest.LogName(0), "t-0/00000000000000000000.index", "t-0/00000000000000000000.timeindex", "t-0/00000000000000000000.txnindex", "t-0/00000000000000000004.snapshot", "t-0/leader-epoch-checkpoint", "t-0/partition.metadata", "meta.properties", "replication-offset-checkpoint", ".kafka_cleanshutdown", "__cluster_metadata-0/quorum-state"} {
 		lines := dumpLines(t, 0, filepath.Join(dir, "broker-3", name))
 		if len(lines) == 0 || lines[0].Broker != float64(3) {
 			t.Errorf("%s: %+v", name, lines)

@@ -21,6 +21,17 @@ type Dump interface {
 	// limit of ours was reached; the bytes may be sound.
 	Undecoded(why string, limit bool)
 
+	// Index begins a .index, .timeindex or .txnindex; what it holds follows.
+	Index(x *DumpIndex)
+	IndexEntry(e *segment.OffsetEntry, flaw EntryFlaw)
+	TimeEntry(e *segment.TimeEntry, flaw EntryFlaw)
+	// ZeroEntries are entries of zero bytes that others follow, from number on.
+	ZeroEntries(number, count, width int64)
+	AbortedTxn(e *segment.AbortedTxn)
+	// Snapshot begins a .snapshot; its producers follow.
+	Snapshot(s *DumpSnapshot)
+	Producer(number int, e *segment.ProducerEntry)
+
 	Epochs(f *checkpoint.EpochFile)
 	// Offsets is any of the four offset checkpoints; kind is the file's name.
 	Offsets(kind string, f *checkpoint.OffsetFile)
@@ -59,6 +70,24 @@ type DumpRecord struct {
 	Why      string         // why neither could be decoded where one should be there
 }
 
+// DumpIndex is how the bytes of an index file are used.
+type DumpIndex struct {
+	Kind string // index, timeindex, txnindex
+	segment.IndexShape
+}
+
+// DumpSnapshot is a producer snapshot.
+type DumpSnapshot struct {
+	*segment.ProducerSnapshot
+	Offset int64 // the end of what it covers, from the file's name; -1 unknown
+}
+
+// EntryFlaw is what is odd about an index entry.
+type EntryFlaw struct {
+	OutOfOrder bool   // not above the entry before it: an entry left behind by a truncation, or damage
+	Damage     string // a value that no broker writes; "" none
+}
+
 // DumpSummary is the scope of a dump.
 type DumpSummary struct {
 	ExitCode int
@@ -71,6 +100,7 @@ type DumpSummary struct {
 	Bytes    int64 // of the files read
 	Verified int64 // bytes of batches with a CRC that verifies
 	Other    int64 // bytes that are no batch
+	Entries  int64 // of index files and snapshots printed
 	Failed   int   // files not read, or not to their end
 }
 

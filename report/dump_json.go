@@ -402,7 +402,8 @@ func (d *dumpJSON) Summary(s *DumpSummary) {
 		Bytes         int64  `json:"bytes"`
 		BytesVerified int64  `json:"bytesVerified"`
 		Other         int64  `json:"bytesInNoBatch"`
+		Entries       int64  `json:"indexEntriesShown"`
 		Errors        int    `json:"errors"`
 	}
-	d.out.Line(line{"summary", s.ExitCode, s.Files, s.Batches, s.BadCRC, s.Flawed, s.Records, s.Shown, s.Bytes, s.Verified, s.Other, s.Failed})
+	d.out.Line(line{"summary", s.ExitCode, s.Files, s.Batches, s.BadCRC, s.Flawed, s.Records, s.Shown, s.Bytes, s.Verified, s.Other, s.Entries, s.Failed})
 }

@@ -44,6 +44,7 @@ type dumpText struct {
 	files  int
 	widths [columns]int // grow with what was printed, so that most lines stand in line
 	header bool         // the column names of this file are printed
+	index  columnSet    // of the index file
 	// ignored: a broker does not look at this file
 	ignored bool
 }
@@ -353,6 +354,9 @@ func (t *dumpText) Summary(s *DumpSummary) {
 		if s.Shown > 0 && s.Shown != s.Records {
 			line += fmt.Sprintf(" (%s shown)", comma(s.Shown))
 		}
+	}
+	if s.Entries > 0 {
+		line += ", " + count(s.Entries, "index entry", "index entries")
 	}
 	line += ", " + count(s.Bytes, "byte", "bytes")
 	if s.BadCRC > 0 {

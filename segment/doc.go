@@ -1,4 +1,6 @@
-// Package segment cuts the bytes of one .log file into frames.
+// Package segment cuts the bytes of one .log file into frames, and decodes the files
+// beside it: the sparse indexes ([ScanIndex], [ScanTimeIndex]), the aborted transactions
+// ([ScanTxnIndex]) and the producers ([ReadSnapshot]).
 //
 //	offset 0                                                        size
 //	+---------+---------+=========+---------+- - - - - -+---------+---+
