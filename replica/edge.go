@@ -3,8 +3,8 @@ package replica
 // edgeWatch finds the first and the last whole batch of a log when their epoch
 // stands alone: it occurs in that one batch only.
 type edgeWatch struct {
-	first, last       Block
-	firstRun, lastRun int // batches in the run of equal epochs at each edge
+	first, last       Block // the first batch of the first and of the last run of equal epochs
+	firstRun, lastRun int64 // batches in them
 	runs              int
 }
 
@@ -16,15 +16,19 @@ func (e *edgeWatch) see(b *Block) {
 	case e.runs == 0:
 		e.first, e.last, e.runs, e.firstRun, e.lastRun = *b, *b, 1, 1, 1
 	case b.Epoch == e.last.Epoch:
-		e.last = *b
-		e.lastRun++
-		if e.runs == 1 {
-			e.firstRun++
-		}
+		e.more(1)
 	default:
 		e.last = *b
 		e.lastRun = 1
 		e.runs++
+	}
+}
+
+// more sees n more batches of the last one's epoch.
+func (e *edgeWatch) more(n int64) {
+	e.lastRun += n
+	if e.runs == 1 {
+		e.firstRun += n
 	}
 }
 

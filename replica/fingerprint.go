@@ -8,7 +8,7 @@ import (
 // maxWindows bounds the memory of a log's fingerprints. Two logs of any size
 // can be compared window by window; the more offsets a log has, the wider its
 // windows become.
-const maxWindows = 1 << 16
+const maxWindows = 1 << 14 // 1 MiB
 
 // Window is the fingerprint of all blocks whose base offset lies in one aligned
 // window of offsets. Sums of equal windows are equal; sums of neighbouring
@@ -34,34 +34,45 @@ type Fingerprint struct {
 // Span is a range of offsets [From, To).
 type Span struct{ From, To int64 }
 
+// add takes in the next block of the log, behind one that ends at prevNext with prevEpoch.
 func (f *Fingerprint) add(b *Block, prevNext int64, prevEpoch int32) {
-	key := b.Base >> f.shift
-	n := len(f.windows)
-	if n == 0 || key > f.windows[n-1].key {
-		if n == maxWindows {
-			for len(f.windows) > maxWindows/2 {
-				f.widen()
-			}
-			f.add(b, prevNext, prevEpoch)
-			return
-		}
-		f.windows = append(f.windows, Window{key: key, segment: b.Segment, position: b.Position, prevNext: prevNext, prevEpoch: prevEpoch})
-		n++
-	}
-	w := &f.windows[n-1]
-	if key < w.key { // the log goes backwards: rare, and damage
-		i, found := slices.BinarySearchFunc(f.windows, key, func(w Window, k int64) int { return cmpInt64(w.key, k) })
-		if !found {
-			f.windows = slices.Insert(f.windows, i, Window{key: key, segment: b.Segment, position: b.Position, prevNext: prevNext, prevEpoch: prevEpoch})
-		}
-		w = &f.windows[i]
-		w.Flawed = true
-	}
-	w.Sum += digest(b)
+	w := f.window(b.Base, Window{segment: b.Segment, position: b.Position, prevNext: prevNext, prevEpoch: prevEpoch})
+	w.Sum += digest(b.Base, b.Last, b.Epoch, b.CRC, b.Length)
 	w.Count++
 	if b.Flaws != 0 {
 		w.Flawed = true
 	}
+}
+
+// window is the one that a block from offset base on belongs to; if there is none yet,
+// then fresh, which says where that block stands.
+func (f *Fingerprint) window(base int64, fresh Window) *Window {
+	fresh.key = base >> f.shift
+	n := len(f.windows)
+	if n == 0 || fresh.key > f.windows[n-1].key {
+		if n == maxWindows {
+			for len(f.windows) > maxWindows/2 {
+				f.widen()
+			}
+			return f.window(base, fresh)
+		}
+		if n == cap(f.windows) {
+			// append would grow in smaller steps, and copy five times as much in all.
+			f.windows = slices.Grow(f.windows, min(max(n, 16), maxWindows-n))
+		}
+		f.windows = append(f.windows, fresh)
+		return &f.windows[n]
+	}
+	if fresh.key == f.windows[n-1].key {
+		return &f.windows[n-1]
+	}
+	// The log goes backwards: rare, and damage.
+	i, found := slices.BinarySearchFunc(f.windows, fresh.key, func(w Window, k int64) int { return cmpInt64(w.key, k) })
+	if !found {
+		f.windows = slices.Insert(f.windows, i, fresh)
+	}
+	f.windows[i].Flawed = true
+	return &f.windows[i]
 }
 
 // widen doubles the width of every window.
@@ -144,9 +155,9 @@ func (f *Fingerprint) before(from int64) *Window {
 
 // digest condenses what makes a block the same block elsewhere: offsets, epoch,
 // CRC and length, not where it lies.
-func digest(b *Block) uint64 {
-	h := mix(uint64(b.Base)^0x9e3779b97f4a7c15, uint64(b.Last)^0xd1b54a32d192ed03)
-	h = mix(h^uint64(uint32(b.Epoch))<<32^uint64(b.CRC), uint64(b.Length)^0x8cb92ba72f3d8dd7)
+func digest(base, last int64, epoch int32, crc uint32, length int64) uint64 {
+	h := mix(uint64(base)^0x9e3779b97f4a7c15, uint64(last)^0xd1b54a32d192ed03)
+	h = mix(h^uint64(uint32(epoch))<<32^uint64(crc), uint64(length)^0x8cb92ba72f3d8dd7)
 	return mix(h^0xaef17502108ef2d9, h>>7^0xe7037ed1a0b428db)
 }
 

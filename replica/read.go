@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 
 	"kafsck/batch"
@@ -52,11 +53,16 @@ type Log struct {
 	MaxTimestamp  int64           // ms, -1 none
 	EpochStarted  map[int32]int64 // max timestamp of the first batch of each epoch, ms
 
+	// Producers is the producer state at the log end; nil without Options.Files.
+	Producers *Producers
+
 	// FirstEdge and LastEdge are the first and the last batch when the epoch of it
 	// differs from all others near it, so that only an outside witness can tell
 	// whether it is real.
 	FirstEdge, LastEdge *Block
 
+	opt         Options // of Read
+	careful     bool    // no short way for batches in line: for tests
 	mu          sync.Mutex
 	open        rofs.File // the segment that Batch read last
 	openSegment int
@@ -84,7 +90,7 @@ type Options struct {
 // *segment.ReadError) or ctx's error; the Log is then incomplete and must not be
 // judged.
 func Read(ctx context.Context, src Source, opt Options) (*Log, error) {
-	l := &Log{Source: src, dense: true}
+	l := &Log{Source: src, dense: true, opt: opt}
 	l.readSmallFiles()
 	if err := l.pass(ctx, opt); err != nil {
 		return l, err
@@ -97,14 +103,15 @@ func Read(ctx context.Context, src Source, opt Options) (*Log, error) {
 // and found none.
 func (l *Log) DoubtEdges(ctx context.Context, first, last bool) error {
 	l.firstEpochSuspect, l.lastEpochSuspect = first, last
-	if err := l.pass(ctx, Options{}); err != nil {
+	again := l.opt // what the first pass said of the files beside the .log is said anew
+	again.Progress = nil
+	if err := l.pass(ctx, again); err != nil {
 		return err
 	}
 	return l.settleStart()
 }
 
 func (l *Log) pass(ctx context.Context, opt Options) error {
-	progress := opt.Progress
 	l.Ascending, l.Sparse, l.HasLegacy = true, false, false
 	l.Batches, l.Bytes, l.BytesVerified, l.MaxTimestamp = 0, 0, 0, -1
 	l.Lineage, l.Fingerprint, l.Anomalies = nil, Fingerprint{}, Anomalies{}
@@ -115,94 +122,39 @@ func (l *Log) pass(ctx context.Context, opt Options) error {
 		l.LogEndOffset = l.Segments[0].BaseOffset
 	}
 
-	var unseen int64
-	var edges edgeWatch
+	t := tally{log: l, ctx: ctx, progress: opt.Progress, lastSegment: -1}
 	s := stream{
 		log: l, prevNext: -1, prevEpoch: -1,
 		anomaly: l.Anomalies.add,
 		before:  l.Fingerprint.add,
 		watch:   l.watchers(opt),
-		frames: func(f *segment.Frame) {
-			l.Bytes += f.Len
-			if f.Kind == segment.Batch || f.Kind == segment.Legacy || f.Kind == segment.Embedded {
-				l.BytesVerified += f.Len
-			}
-			if unseen += f.Len; progress != nil && unseen >= 1<<22 {
-				progress(unseen)
-				unseen = 0
-			}
-		},
+		tally:   &t,
+		careful: l.careful,
+		ahead:   runtime.GOMAXPROCS(0) > 1,
 	}
-	var prev Block
-	have := false
-	var ctxErr error
-	err := s.run(0, 0, func(b *Block) bool {
-		if l.Batches&0xfff == 0 {
-			if ctxErr = ctx.Err(); ctxErr != nil {
-				return false
-			}
-		}
-		l.account(b, have)
-		edges.see(b)
-		prev, have = *b, true
-		return true
-	})
-	if progress != nil {
-		progress(unseen)
+	if opt.Records {
+		s.records = newRecordWatch(l)
+		defer s.records.abandon()
 	}
+	err := s.run(0, 0, t.block)
+	t.tell()
 	if err == nil {
-		err = ctxErr
+		err = t.err
 	}
 	if err != nil {
 		return err
 	}
+	if s.records != nil {
+		s.records.end()
+	}
 	if n := len(l.Segments); n > 0 {
 		last := l.Segments[n-1].BaseOffset
-		if !have || prev.Segment < n-1 && last > l.LogEndOffset {
+		if t.lastSegment < n-1 && (t.lastSegment < 0 || last > l.LogEndOffset) {
 			l.LogEndOffset = last
 		}
 	}
-	l.FirstEdge, l.LastEdge = edges.result(l)
+	l.FirstEdge, l.LastEdge = t.edges.result(l)
 	return nil
-}
-
-// account adds one block to the facts.
-func (l *Log) account(b *Block, have bool) {
-	l.Batches++
-	if have {
-		end := l.LogEndOffset // behind all blocks so far
-		switch {
-		case b.Base < end:
-			l.Ascending = false
-			l.Anomalies.add(Anomaly{Kind: Backwards, Segment: b.Segment, Position: b.Position, Length: b.Length, From: b.Base, To: b.Next(), Epoch: b.Epoch,
-				Want: fmt.Sprintf("offset %d or above", end), Got: fmt.Sprint(b.Base)})
-		case b.Base > end:
-			l.dense = false
-			kind := Gap
-			if b.Position == 0 {
-				kind = SegmentGap
-			}
-			l.Anomalies.add(Anomaly{Kind: kind, Segment: b.Segment, Position: b.Position, Length: 0, From: end, To: b.Base, Epoch: b.Epoch})
-		}
-	}
-	if b.Base < l.Segments[b.Segment].BaseOffset {
-		l.Anomalies.add(Anomaly{Kind: BelowSegment, Segment: b.Segment, Position: b.Position, Length: b.Length, From: b.Base, To: b.Next(), Epoch: b.Epoch,
-			Want: fmt.Sprintf("offset %d or above", l.Segments[b.Segment].BaseOffset), Got: fmt.Sprint(b.Base)})
-	}
-	l.LogEndOffset = max(l.LogEndOffset, b.Next())
-	if !b.Whole() {
-		return
-	}
-	l.HasLegacy = l.HasLegacy || b.Legacy
-	l.Lineage = l.Lineage.Add(b.Epoch, b.Base, b.Next())
-	if _, seen := l.EpochStarted[b.Epoch]; !seen {
-		l.EpochStarted[b.Epoch] = b.MaxTimestamp
-	}
-	l.MaxTimestamp = max(l.MaxTimestamp, b.MaxTimestamp)
-	if b.Records >= 0 && int64(b.Records) < b.Last-b.Base+1 && !b.Control() {
-		l.Sparse = true
-		l.dense = false
-	}
 }
 
 func (s *stream) report(b *Block) {

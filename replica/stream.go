@@ -26,17 +26,24 @@ type stream struct {
 	anomaly func(Anomaly)
 	// before is told of the state in front of each block; nil to stay silent.
 	before func(b *Block, prevNext int64, prevEpoch int32)
-	// frames counts bytes and batches; nil to stay silent.
-	frames func(f *segment.Frame)
 	watch  []watcher
+	// records decodes what is in the batches; nil to look at headers only.
+	records *recordWatch
+	// tally counts the frames and takes the batches in line, of which neither before nor
+	// yield is told. nil to have a block made of each.
+	tally *tally
+	line  line
+	// careful has every batch wait for the one behind it, also those in line.
+	careful bool
+	ahead   bool // read ahead on another core
 
+	base      int64 // base offset of the segment being read
 	prevNext  int64 // end offset of the last block emitted, -1 at the start of a log
 	prevEpoch int32 // epoch of it, -1 unknown
 	pending   Block
 	pendingOK bool
 	incoming  Block // scratch: blocks live in the stream so that none is allocated
 	out       Block
-	frame     segment.Frame
 	trail     []hole // holes behind the pending block
 }
 
@@ -74,22 +81,39 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 	if s.pendingOK {
 		lowest = s.pending.Next()
 	}
-	for frame, err := range segment.Scan(f, seg.Log.Size, segment.ScanOptions{From: position, NextOffset: lowest}) {
-		if err != nil {
-			return false, withPath(err, seg.Log.Path)
-		}
-		s.frame = frame
-		if s.frames != nil {
-			s.frames(&s.frame)
+	s.base = seg.BaseOffset
+	s.join()
+	goOn = true
+	// Called, not ranged over: at a batch of 300 bytes the loop's own state is felt.
+	segment.Walk(f, seg.Log.Size, segment.ScanOptions{From: position, NextOffset: lowest, ReadAhead: s.ahead})(func(f *segment.Frame, failed error) bool {
+		if failed != nil {
+			err = withPath(failed, seg.Log.Path)
+			return false
 		}
 		if len(s.watch) > 0 {
-			if err := watched(s.watch, &s.frame); err != nil {
-				return false, err
+			if err = watched(s.watch, f); err != nil {
+				return false
 			}
 		}
-		if !s.take(i, &s.frame, yield) {
-			return false, nil
+		if s.records != nil {
+			s.records.frame(i, f)
 		}
+		if s.inLine(i, f) {
+			if s.line.bytes < tellEvery {
+				return true
+			}
+			s.leave(i)
+			goOn = s.tally.tell()
+		} else {
+			s.leave(i)
+			goOn = (s.tally == nil || s.tally.frame(f)) && s.take(i, f, yield)
+		}
+		s.join()
+		return goOn
+	})
+	s.leave(i)
+	if err != nil || !goOn {
+		return false, err
 	}
 	for _, w := range s.watch {
 		if err := w.end(i); err != nil {
@@ -99,6 +123,7 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 	return true, nil
 }
 
+// take takes every frame that the line does not.
 func (s *stream) take(i int, f *segment.Frame, yield func(*Block) bool) bool {
 	b := &s.incoming
 	switch f.Kind {
@@ -143,10 +168,22 @@ func (s *stream) flush(next *Block, yield func(*Block) bool) bool {
 		return false
 	}
 	s.pendingOK = next != nil
-	if next != nil {
-		s.pending = *next
+	if next == nil {
+		return true
+	}
+	s.pending = *next
+	if s.follows(next) {
+		s.pendingOK = false
+		return s.emit(yield)
 	}
 	return true
+}
+
+// follows reports whether a block is in line with the one before it: see line.
+func (s *stream) follows(b *Block) bool {
+	return b.WrittenBase == s.prevNext && b.WrittenEpoch == s.prevEpoch && s.prevEpoch >= 0 && b.Flaws == 0 && !b.Legacy &&
+		b.spanWritten > 0 && b.WrittenBase <= math.MaxInt64-1-b.spanWritten &&
+		!s.careful && !s.log.firstEpochSuspect && !s.log.lastEpochSuspect
 }
 
 // settle decides on the flaws of the pending block.

@@ -26,6 +26,9 @@ type watcher interface {
 // watchers makes those that opt asks for.
 func (l *Log) watchers(opt Options) []watcher {
 	var out []watcher
+	if opt.Files {
+		out = append(out, newIndexWatch(l), newProducerWatch(l))
+	}
 	return out
 }
 

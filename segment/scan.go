@@ -33,6 +33,9 @@ type ScanOptions struct {
 	// damage asks for it, and mostly if that is at From; chained batches are yielded
 	// whatever their offsets.
 	NextOffset int64
+	// ReadAhead reads the next buffer while the frames of one are looked at. It pays for
+	// whole files when there is a core to spare; r must then allow two reads at once.
+	ReadAhead bool
 }
 
 // Scan yields the frames of a file of size bytes, read by r. They tile [From, size); see
@@ -46,13 +49,31 @@ type ScanOptions struct {
 // Source: org.apache.kafka.common.record.FileLogInputStream.nextBatch, for the chain.
 func Scan(r io.ReaderAt, size int64, opt ScanOptions) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
+		for f, err := range Walk(r, size, opt) {
+			if err != nil {
+				yield(Frame{}, err)
+				return
+			}
+			if !yield(*f, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Walk is [Scan] for those who look at every batch of large files: the frame itself is
+// borrowed too, until the next step, and must not be changed. It is nil with an error.
+// (Copying a frame takes as long as the CRC of a small batch.)
+func Walk(r io.ReaderAt, size int64, opt ScanOptions) iter.Seq2[*Frame, error] {
+	return func(yield func(*Frame, error) bool) {
 		from := max(opt.From, 0)
 		if from >= size {
 			return
 		}
 		s := newScanner(r, from, size, opt)
+		defer s.main.settle()
 		if err := s.run(yield); err != nil {
-			yield(Frame{}, err)
+			yield(nil, err)
 		}
 	}
 }
@@ -64,6 +85,7 @@ type scanner struct {
 	offsets tracker
 	stopped bool // the consumer has had enough
 	search  search
+	odd     Frame // the last one that was not handed over by run
 }
 
 func newScanner(r io.ReaderAt, from, size int64, opt ScanOptions) *scanner {
@@ -74,12 +96,15 @@ func newScanner(r io.ReaderAt, from, size int64, opt ScanOptions) *scanner {
 	n = min(max(n, minBuffer), size-from)
 	s := &scanner{pos: from, size: size, offsets: newTracker(opt.NextOffset)}
 	s.main = window{r: r, size: size, buf: make([]byte, n), pos: from}
+	if opt.ReadAhead && n < size-from {
+		s.main.readAhead()
+	}
 	s.search = search{scanner: s, span: size - from, side: window{r: r, size: size}, sure: -1}
 	return s
 }
 
 // run is the way through sound batches; step takes everything else.
-func (s *scanner) run(yield func(Frame, error) bool) error {
+func (s *scanner) run(yield func(*Frame, error) bool) error {
 	f := Frame{Kind: Batch} // kept over the steps: only what changes is written
 	h := &f.Batch.Header
 	for s.pos < s.size && !s.stopped {
@@ -99,7 +124,7 @@ func (s *scanner) run(yield func(Frame, error) bool) error {
 				f.Pos, f.Len, f.Claimed = s.pos, total, total
 				f.Batch.Raw, f.Raw = raw, raw
 				s.pos += total
-				if !yield(f, nil) {
+				if !yield(&f, nil) {
 					return nil
 				}
 				b = b[total:]
@@ -135,10 +160,11 @@ func (s *scanner) load(b []byte) (more bool, err error) {
 }
 
 // emit hands over one frame and moves on behind it.
-func (s *scanner) emit(yield func(Frame, error) bool, f Frame) {
+func (s *scanner) emit(yield func(*Frame, error) bool, f Frame) {
 	if f.Pos != s.pos || f.Len <= 0 || f.End() > s.size {
 		panic("segment: frames do not tile")
 	}
 	s.pos = f.End()
-	s.stopped = !yield(f, nil)
+	s.odd = f
+	s.stopped = !yield(&s.odd, nil)
 }

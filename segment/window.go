@@ -20,6 +20,8 @@ type window struct {
 	careful bool
 
 	read int64 // bytes read so far
+
+	ahead ahead
 }
 
 func (w *window) holds(pos, n int64) bool {
@@ -44,7 +46,9 @@ func (w *window) need(pos, n int64) ([]byte, error) {
 	if w.holds(pos, n) {
 		return w.buf[pos-w.pos : w.n], nil
 	}
-	w.move(pos)
+	if !w.turn(pos) {
+		w.move(pos)
+	}
 	for int64(w.n) < n {
 		if w.n == len(w.buf) {
 			grown := make([]byte, min(int64(2*len(w.buf)), n+int64(len(w.buf))))
@@ -55,6 +59,7 @@ func (w *window) need(pos, n int64) ([]byte, error) {
 			return nil, err
 		}
 	}
+	w.start()
 	return w.buf[:w.n], nil
 }
 

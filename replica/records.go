@@ -1,0 +1,243 @@
+package replica
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"kafsck/batch"
+)
+
+// What the records of a batch say whose CRC is right. Position and Length are the batch
+// in the .log; Detail says what is wrong inside.
+const (
+	// RecordInvalid: the records do not have the number or the form that the header says, or
+	// have offsets outside of it; or a message inside a compressed one has a wrong CRC.
+	RecordInvalid AnomalyKind = "record-invalid"
+	// CodecUnknown: the compression bits have a value that Kafka does not know, 5 to 7.
+	CodecUnknown AnomalyKind = "batch-codec-unknown"
+	// LZ4HeaderChecksum: the LZ4 frame has a wrong header checksum, and Kafka refuses it.
+	LZ4HeaderChecksum AnomalyKind = "lz4-header-checksum"
+	// LZ4LegacyChecksum: the same in format 0, where Kafka expects nothing else (KAFKA-3160).
+	LZ4LegacyChecksum AnomalyKind = "lz4-legacy-checksum"
+	// MaxTimestampMismatch: the header's is not the largest timestamp of the records.
+	MaxTimestampMismatch AnomalyKind = "max-timestamp-mismatch"
+	// DecompressionLimit: more than this program decodes. It says nothing about the bytes.
+	DecompressionLimit AnomalyKind = "decompression-limit"
+)
+
+// recordDecoder looks at the records of one batch after the other.
+type recordDecoder struct {
+	small  *batch.Decompressor
+	parcel *parcel
+}
+
+// placed fills in what the header of a batch says of its place.
+func placed(a Anomaly, h *batch.Header) Anomaly {
+	a.From, a.To, a.Epoch = h.BaseOffset, addOffset(h.BaseOffset, int64(h.LastOffsetDelta))+1, h.PartitionLeaderEpoch
+	return a
+}
+
+// batch looks at a batch of magic 2.
+//
+// Source: DefaultRecordBatch.iterator and DefaultRecord.readFrom (see batch.View.Records)
+// for the form; LogValidator.validateRecord and DefaultRecordBatch.writeHeader for offsets
+// and the maximum of the timestamps, which the cleaner keeps up (MemoryRecords.filterTo).
+func (d *recordDecoder) batch(it *parcelItem, raw []byte) {
+	v, err := batch.ParseView(raw)
+	h := &v.Header
+	tell := func(kind AnomalyKind, want, got, detail string) {
+		d.parcel.anomalies = append(d.parcel.anomalies, placed(Anomaly{Kind: kind, Segment: it.segment, Position: it.position, Length: int64(it.n),
+			Want: want, Got: got, Detail: detail}, h))
+	}
+	if err != nil {
+		tell(RecordInvalid, "", "", err.Error())
+		return
+	}
+	codec := h.Attributes.Codec()
+	if codec > batch.Zstd {
+		tell(CodecUnknown, "a codec of 0 to 4", fmt.Sprint(int(codec)), "")
+		return
+	}
+	if codec != batch.None && d.parcel.skip {
+		tell(DecompressionLimit, fmt.Sprintf("at most %d times the size of the log", maxExpansion), "more", "compressed batches were no longer decoded from here on")
+		return
+	}
+	sum, err := summarize(&v, d.small)
+	if errors.Is(err, batch.ErrTooLarge) {
+		d.parcel.produced += smallOutput
+		largeDecoder.Lock()
+		sum, err = summarize(&v, &largeDecoder.Decompressor)
+		largeDecoder.Unlock()
+		if errors.Is(err, batch.ErrTooLarge) {
+			sum.bytes = batch.DefaultLimit
+		}
+	}
+	if codec != batch.None {
+		d.parcel.produced += sum.bytes
+	}
+	if err == nil {
+		err = sum.stray
+	}
+	switch e, _ := errors.AsType[*batch.Error](err); {
+	case e == nil:
+	case errors.Is(err, batch.ErrTooLarge):
+		tell(DecompressionLimit, e.Want, e.Got, err.Error())
+	case codec == batch.LZ4 && errors.Is(err, batch.ErrCodec) && d.onlyHeaderChecksum(v.Payload()):
+		tell(LZ4HeaderChecksum, "", "", err.Error())
+	default:
+		tell(RecordInvalid, e.Want, e.Got, err.Error())
+	}
+	if err == nil && h.RecordCount > 0 && h.Attributes.TimestampType() == batch.CreateTime && sum.maxTimestamp != h.MaxTimestamp {
+		tell(MaxTimestampMismatch, fmt.Sprint(sum.maxTimestamp), fmt.Sprint(h.MaxTimestamp), "maxTimestamp of the header, want the largest of the records")
+	}
+}
+
+// summary is what the records of one batch have in common.
+type summary struct {
+	maxTimestamp int64
+	bytes        int64 // of the records, decompressed
+	stray        error // an offset that is not above the one before or not in the batch
+}
+
+func summarize(v *batch.View, d *batch.Decompressor) (sum summary, err error) {
+	sum.maxTimestamp = math.MinInt64
+	previous := int32(-1)
+	i := 0
+	for r, err := range v.Records(d) {
+		if err != nil {
+			return sum, err
+		}
+		if (r.OffsetDelta <= previous || r.OffsetDelta > v.LastOffsetDelta) && sum.stray == nil {
+			sum.stray = &batch.Error{Pos: r.Pos, Decompressed: true, Field: fmt.Sprintf("record %d offsetDelta", i),
+				Want: fmt.Sprintf("%d to %d", int64(previous)+1, v.LastOffsetDelta), Got: fmt.Sprint(r.OffsetDelta), Err: batch.ErrRecord}
+		}
+		previous = r.OffsetDelta
+		sum.maxTimestamp = max(sum.maxTimestamp, r.Timestamp)
+		sum.bytes += r.Len
+		i++
+	}
+	return sum, nil
+}
+
+// onlyHeaderChecksum reports whether an LZ4 payload that cannot be decompressed can be
+// without a look at the checksum of its frame header.
+func (d *recordDecoder) onlyHeaderChecksum(payload []byte) bool {
+	_, err := d.small.DecompressLegacy(0, batch.LZ4, payload)
+	return err == nil || errors.Is(err, batch.ErrTooLarge)
+}
+
+// message looks at a message of magic 0 or 1. Only the value of a wrapper has a structure:
+// messages of the same kind, each with a CRC of its own.
+//
+//	12          18 (magic 1: 26)
+//	| crc m a   | key length 4 | key | value length 4 | value: | offset 8 | size 4 | message | …
+//
+// Source: AbstractLegacyRecordBatch.DeepRecordsIterator, ByteBufferLogInputStream.
+func (d *recordDecoder) message(it *parcelItem, raw []byte) {
+	h, err := batch.ParseLegacyHeader(raw)
+	tell := func(kind AnomalyKind, want, got, detail string) {
+		d.parcel.anomalies = append(d.parcel.anomalies, Anomaly{Kind: kind, Segment: it.segment, Position: it.position, Length: int64(it.n),
+			From: h.Offset, To: addOffset(h.Offset, 1), Epoch: -1, Want: want, Got: got, Detail: detail})
+	}
+	if err != nil {
+		tell(RecordInvalid, "", "", err.Error())
+		return
+	}
+	value, ok := legacyValue(&h, raw)
+	if !ok {
+		tell(RecordInvalid, "", "", "the lengths of key and value do not fill the message")
+		return
+	}
+	switch codec := h.Codec(); {
+	case codec == batch.None:
+		return
+	case codec > batch.Zstd:
+		tell(CodecUnknown, "a codec of 0 to 3", fmt.Sprint(int(codec)), "")
+		return
+	case d.parcel.skip:
+		tell(DecompressionLimit, fmt.Sprintf("at most %d times the size of the log", maxExpansion), "more", "compressed batches were no longer decoded from here on")
+		return
+	}
+	out, err := d.small.DecompressLegacy(h.Magic, h.Codec(), value)
+	d.parcel.produced += int64(len(out))
+	if err == nil {
+		if detail := innerFault(&h, out); detail != "" {
+			tell(RecordInvalid, "", "", detail)
+		}
+		if h.Codec() == batch.LZ4 && h.Magic == 0 {
+			if _, err := d.small.DecompressLegacy(1, batch.LZ4, value); err != nil {
+				tell(LZ4LegacyChecksum, "", "", err.Error())
+			}
+		}
+		return
+	}
+	e, _ := errors.AsType[*batch.Error](err)
+	switch {
+	case errors.Is(err, batch.ErrTooLarge):
+		d.parcel.produced += smallOutput
+		tell(DecompressionLimit, e.Want, e.Got, err.Error())
+	case h.Codec() == batch.LZ4 && d.onlyHeaderChecksum(value):
+		tell(LZ4HeaderChecksum, "", "", err.Error())
+	default:
+		tell(RecordInvalid, e.Want, e.Got, err.Error())
+	}
+}
+
+// legacyValue is the value of a message, and whether key and value fill it.
+func legacyValue(h *batch.LegacyHeader, raw []byte) ([]byte, bool) {
+	at := 18
+	if h.Magic == 1 {
+		at = 26
+	}
+	for field := range 2 {
+		if len(raw)-at < 4 {
+			return nil, false
+		}
+		n := int64(int32(binary.BigEndian.Uint32(raw[at:])))
+		at += 4
+		if n < -1 || n > int64(len(raw)-at) {
+			return nil, false
+		}
+		end := at + int(max(n, 0))
+		if field == 1 {
+			return raw[at:end], end == len(raw)
+		}
+		at = end
+	}
+	panic("not reached")
+}
+
+// innerFault says what is wrong with the messages inside a wrapper, "" if nothing.
+func innerFault(wrapper *batch.LegacyHeader, b []byte) string {
+	if len(b) == 0 {
+		return "no message inside the compressed one"
+	}
+	previous := int64(-1)
+	for i := 0; len(b) > 0; i++ {
+		h, err := batch.ParseLegacyHeader(b)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("message %d inside the compressed one: %v", i, err)
+		case h.TotalSize() > int64(len(b)):
+			return fmt.Sprintf("message %d inside the compressed one: %d bytes are left of %d", i, len(b), h.TotalSize())
+		case h.Codec() != batch.None:
+			return fmt.Sprintf("message %d inside the compressed one is compressed again", i)
+		case h.Magic != wrapper.Magic:
+			return fmt.Sprintf("message %d inside the compressed one has magic %d, not %d", i, h.Magic, wrapper.Magic)
+		case h.Offset <= previous:
+			return fmt.Sprintf("message %d inside the compressed one has offset %d after %d", i, h.Offset, previous)
+		}
+		raw := b[:h.TotalSize()]
+		if err := batch.CheckLegacyCRC(raw); err != nil {
+			return fmt.Sprintf("message %d inside the compressed one: %v", i, err)
+		}
+		if _, ok := legacyValue(&h, raw); !ok {
+			return fmt.Sprintf("message %d inside the compressed one: the lengths of key and value do not fill it", i)
+		}
+		previous = h.Offset
+		b = b[len(raw):]
+	}
+	return ""
+}
