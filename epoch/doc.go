@@ -12,6 +12,10 @@
 //	Lineage     {0 [0,100)}     {2 [100,180)}  {3 [180,200)}
 //	Cache       (0,0)           (2,100)        (3,180)
 //
+// [Compare] tells how the file differs from the batches, and which differences a
+// healthy broker leaves behind; [Meet] how far two logs were written under the
+// same leaders.
+//
 // The rules of Cache follow org.apache.kafka.storage.internals.epoch.
 // LeaderEpochFileCache as it has been since Kafka 2.7.
 //
