@@ -2,161 +2,317 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"kafsck/finding"
 	"kafsck/replica"
 )
 
-// Subject is what the rules need to know of a log beyond its facts.
-type Subject struct {
-	Partition string // "t-0"
-	TopicID   string
-	Broker    string
-	Compacted bool
-}
-
 // maxExamples bounds the examples in the evidence of one finding.
 const maxExamples = 4
 
-// rule turns anomalies of one kind into one finding.
-type rule struct {
-	kind     replica.AnomalyKind
+// verdict is what a rule makes of one anomaly. An empty code is no finding.
+type verdict struct {
 	code     finding.Code
-	severity func(*replica.Log, Subject) (s finding.Severity, ok bool)
-	summary  func(n int) string
-	next     string
+	severity finding.Severity
 }
 
-func always(s finding.Severity) func(*replica.Log, Subject) (finding.Severity, bool) {
-	return func(*replica.Log, Subject) (finding.Severity, bool) { return s, true }
+// rule judges the anomalies of one kind.
+type rule struct {
+	kind    replica.AnomalyKind
+	judge   func(*view, replica.Anomaly) verdict
+	summary func(n int) string
 }
 
-// tailSeverity: after a kill a torn or zero tail is normal, and the next start
-// cuts it. With a clean shutdown marker Kafka does not look, so the tail stays
-// (LogLoader recovers segments only after an unclean shutdown), which should
-// never happen.
-func tailSeverity(l *replica.Log, _ Subject) (finding.Severity, bool) {
-	if l.State == replica.Live && l.Partition.LogDir.CleanShutdown {
-		return finding.Warning, true
+// view is a log with what several rules ask of it.
+type view struct {
+	log     *replica.Log
+	s       Subject
+	overlap map[int]bool // segments whose first batch lies below the end of the one before
+	torn    bool         // the log ends in a torn batch or in zeros
+	lacks   string       // why this copy once held more than it does, "" otherwise
+	aside   map[int64]bool
+	zeros   *replica.Anomaly // the zero tail of the log, nil without one
+}
+
+// a kind that is always the same.
+func is(code finding.Code, severity finding.Severity) func(*view, replica.Anomaly) verdict {
+	return func(*view, replica.Anomaly) verdict { return verdict{code, severity} }
+}
+
+// marker reports whether a broker would start on this log without looking at it.
+func (v *view) marker() bool {
+	return v.log.State == replica.Live && v.log.Partition.LogDir.CleanShutdown
+}
+
+// last reports whether a segment is the newest one of the log.
+func (v *view) last(segment int) bool { return segment == len(v.log.Segments)-1 }
+
+func tornTail(v *view, a replica.Anomaly) verdict {
+	if v.marker() || v.lacks != "" {
+		return verdict{"torn-tail", warning}
 	}
-	return finding.Note, true
+	return verdict{"torn-tail", note}
 }
 
-// gapSeverity: the cleaner leaves gaps on compacted topics; elsewhere offsets
-// are dense (markers of transactions occupy offsets too). Files set aside are
-// pieces of a log and may leave gaps between them.
-func gapSeverity(l *replica.Log, s Subject) (finding.Severity, bool) {
-	if s.Compacted || l.Sparse || l.State != replica.Live && l.State != replica.Future {
-		return 0, false
+// zeroTail: after a kill zeros are what log.preallocate left, which keeps the size
+// of the topic's segment.bytes (people choose it round), or a write whose data were
+// still on their way. Behind an end that had been flushed, in a file of no round
+// size, they are a write that was lost.
+func zeroTail(v *view, a replica.Anomaly) verdict {
+	size, flushed := a.Position+a.Length, v.log.RecoveryPoint
+	switch {
+	case v.marker(), v.lacks != "", v.log.State == replica.Live && !v.last(a.Segment):
+		return verdict{"zero-tail", warning}
+	case flushed != nil && *flushed >= v.log.LogEndOffset && size%100 != 0 && size%1024 != 0:
+		return verdict{"zero-tail", warning}
 	}
-	return finding.Damage, true
+	return verdict{"zero-tail", note}
+}
+
+// checksum: the batch that the zeros of a tail begin in is no other damage.
+func checksum(v *view, a replica.Anomaly) verdict {
+	if z := v.zeros; z != nil && z.Segment == a.Segment && z.Position == a.Position+a.Length {
+		return zeroTail(v, *z)
+	}
+	return verdict{"batch-crc-mismatch", damage}
+}
+
+// zeroHole: zeros up to the end of a sealed segment with no offset missing behind
+// them are a preallocated file that was not trimmed.
+func zeroHole(v *view, a replica.Anomaly) verdict {
+	explained := a.From < 0 || v.s.Compacted || v.log.Sparse // no offset is missing, or the cleaner took it
+	if explained && a.Position+a.Length == v.log.Segments[a.Segment].Log.Size && !v.last(a.Segment) {
+		return verdict{"zero-tail", warning}
+	}
+	return verdict{"log-bytes-zeroed", damage}
+}
+
+// belowSegment: the first offset of a compressed message of format 0 or 1 is inside
+// it, so that what stands for it is a guess; its last one is not.
+func belowSegment(v *view, a replica.Anomaly) verdict {
+	if v.log.HasLegacy && a.To > v.log.Segments[a.Segment].BaseOffset {
+		return verdict{}
+	}
+	return verdict{"batch-below-segment", damage}
+}
+
+func backwards(v *view, a replica.Anomaly) verdict {
+	if v.overlap[a.Segment] {
+		return verdict{"segment-overlap", damage}
+	}
+	return verdict{"duplicate-offsets", damage}
+}
+
+// gap: the cleaner leaves gaps on compacted topics; elsewhere offsets are dense
+// (markers of transactions occupy offsets too). Files set aside are pieces of a
+// log and may leave gaps between them.
+func gap(code finding.Code, severity finding.Severity) func(*view, replica.Anomaly) verdict {
+	return func(v *view, a replica.Anomaly) verdict {
+		if v.s.Compacted || v.log.Sparse || v.log.State != replica.Live && v.log.State != replica.Future || v.aside[a.From] {
+			return verdict{}
+		}
+		return verdict{code, severity}
+	}
 }
 
 var rules = []rule{
-	{replica.BadChecksum, "batch-crc-mismatch", always(finding.Damage),
-		func(n int) string {
-			return count(n, "batch has a CRC that does not match its bytes", "batches have CRCs that do not match their bytes")
-		},
-		"compare with the other replicas (kafsck diff); a broker that recovers this segment cuts the log here"},
-	{replica.JunkBytes, "log-bytes-unreadable", always(finding.Damage),
-		func(n int) string {
-			return count(n, "stretch of bytes is no batch", "stretches of bytes are no batches")
-		},
-		"compare with the other replicas (kafsck diff); a broker that recovers this segment cuts the log here"},
-	{replica.ZeroHole, "log-bytes-zeroed", always(finding.Damage),
-		func(n int) string {
-			return count(n, "stretch of zero bytes has batches behind it", "stretches of zero bytes have batches behind them")
-		},
-		"compare with the other replicas (kafsck diff); a broker that recovers this segment cuts the log here"},
-	{replica.ZeroTail, "zero-tail", tailSeverity,
-		func(n int) string {
-			return count(n, "segment ends in zero bytes: preallocated, or not written before a crash", "segments end in zero bytes")
-		},
-		"nothing to do: an unclean start cuts it"},
-	{replica.TornTail, "torn-tail", tailSeverity,
-		func(n int) string {
-			return count(n, "segment ends in a batch that was not written to its end", "segments end in batches that were not written to their end")
-		},
-		"nothing to do: an unclean start cuts it"},
-	{replica.BaseOutOfLine, "base-offset-out-of-line", always(finding.Damage),
-		func(n int) string {
-			return count(n, "batch has a base offset that contradicts both neighbours; no CRC covers it", "batches have base offsets that contradict both neighbours; no CRC covers them")
-		},
-		"compare with the other replicas (kafsck diff)"},
-	{replica.EpochOutOfLine, "epoch-out-of-line", always(finding.Damage),
-		func(n int) string {
-			return count(n, "batch has a leader epoch that no witness supports; no CRC covers it", "batches have leader epochs that no witness supports; no CRC covers them")
-		},
-		"compare with the other replicas (kafsck diff); do not let this log rebuild leader-epoch-checkpoint"},
-	{replica.Backwards, "duplicate-offsets", always(finding.Damage),
-		func(n int) string {
-			return count(n, "batch starts below the end of the one before it", "batches start below the end of those before them")
-		},
-		"compare with the other replicas (kafsck diff)"},
-	{replica.Gap, "offset-gap", gapSeverity,
-		func(n int) string {
-			return count(n, "gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted")
-		},
-		"compare with the other replicas (kafsck diff)"},
-	{replica.SegmentGap, "segment-gap", gapSeverity,
-		func(n int) string {
-			return count(n, "gap between the offsets of two segments of a log that is not compacted", "gaps between the offsets of segments of a log that is not compacted")
-		},
-		"look for the missing segment among set-aside files and on the other replicas (kafsck diff)"},
-	{replica.EmbeddedBatch, "embedded-batch", always(finding.Note),
-		func(n int) string {
-			return count(n, "whole batch lies inside damaged bytes; it is not part of the log", "whole batches lie inside damaged bytes; they are not part of the log")
-		},
-		"nothing to do"},
+	{replica.BadChecksum, checksum, plural("batch has a CRC that does not match its bytes", "batches have CRCs that do not match their bytes")},
+	{UnknownMagic, is("batch-magic-unknown", damage), plural("batch has a magic byte that Kafka never wrote", "batches have magic bytes that Kafka never wrote")},
+	{replica.JunkBytes, is("log-bytes-unreadable", damage), plural("stretch of bytes is no batch", "stretches of bytes are no batches")},
+	{replica.ZeroHole, zeroHole, plural("stretch of zero bytes has batches behind it", "stretches of zero bytes have batches behind them")},
+	{replica.ZeroTail, zeroTail, plural("segment ends in zero bytes", "segments end in zero bytes")},
+	{replica.TornTail, tornTail, plural("segment ends in a batch that was not written to its end", "segments end in batches that were not written to their end")},
+	{replica.BaseOutOfLine, is("base-offset-out-of-line", damage), plural("batch has a base offset that contradicts both neighbours; no CRC covers it", "batches have base offsets that contradict both neighbours; no CRC covers them")},
+	{replica.EpochOutOfLine, is("epoch-out-of-line", damage), plural("batch has a leader epoch that no witness supports; no CRC covers it", "batches have leader epochs that no witness supports; no CRC covers them")},
+	{replica.Backwards, backwards, plural("batch starts below the end of the one before it", "batches start below the end of those before them")},
+	{replica.Gap, gap("offset-gap", damage), plural("gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted")},
+	{replica.SegmentGap, gap("segment-gap", loss), plural("gap between the offsets of two segments of a log that is not compacted", "gaps between the offsets of segments of a log that is not compacted")},
+	{replica.BelowSegment, belowSegment, plural("batch lies below the base offset of its segment", "batches lie below the base offsets of their segments")},
+	{replica.EmbeddedBatch, is("embedded-batch", note), plural("whole batch lies inside damaged bytes; it is not part of the log", "whole batches lie inside damaged bytes; they are not part of the log")},
 }
 
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+// UnknownMagic is a batch whose magic byte alone is wrong: a special case of
+// replica.BadChecksum that only a look at the bytes tells apart.
+const UnknownMagic replica.AnomalyKind = "magic-unknown"
+
+func plural(one, many string) func(int) string {
+	return func(n int) string { return count(n, one, many) }
 }
 
-// Log judges the anomalies of one log.
+// summaries of codes that are not those of the rule: one kind of anomaly may be
+// several findings.
+var summaries = map[finding.Code]func(int) string{
+	"segment-overlap": plural("batch of a segment lies below the end of the segment before it", "batches of a segment lie below the end of the segment before it"),
+	"zero-tail":       plural("segment ends in zero bytes", "segments end in zero bytes"),
+}
+
+// Log judges the anomalies of one log. Facts of one cause are one finding.
 func Log(l *replica.Log, s Subject) []finding.Finding {
+	v := newView(l, s)
 	var out []finding.Finding
-	for _, r := range rules {
-		n := l.Anomalies.Counts[r.kind]
-		if n == 0 {
-			continue
-		}
-		severity, ok := r.severity(l, s)
-		if !ok {
-			continue
-		}
-		if l.State != replica.Live && l.State != replica.Future && severity > finding.Warning {
-			severity = finding.Warning // nothing reads these files again but a person
-		}
-		f := finding.Finding{Code: r.code, Severity: severity, Count: n, Summary: r.summary(n), Next: r.next}
-		for _, a := range l.Anomalies.Kept {
-			if a.Kind != r.kind {
-				continue
-			}
-			if f.At.File == "" {
-				f.At = finding.Location{Partition: s.Partition, TopicID: s.TopicID, Broker: s.Broker, File: l.Segments[a.Segment].Log.Path,
-					Position: a.Position, Length: a.Length, From: a.From, To: a.To, Epoch: a.Epoch}
-			}
-			if len(f.Evidence) < maxExamples {
-				f.Evidence = append(f.Evidence, finding.Evidence{Claim: claim(l, a), Want: a.Want, Got: a.Got})
+	lists := [][]rule{rules, recordRules}
+	if l.State == replica.Live || l.State == replica.Future {
+		lists = append(lists, indexRules) // nothing reads the indexes of what was set aside
+	}
+	for _, list := range lists {
+		for _, r := range list {
+			for _, f := range v.judge(r) {
+				out = merge(out, f)
 			}
 		}
-		out = append(out, f)
 	}
 	return out
 }
 
-func claim(l *replica.Log, a replica.Anomaly) string {
-	where := fmt.Sprintf("%s position %d, %d bytes", l.Segments[a.Segment].Log.Path, a.Position, a.Length)
+// merge adds a finding, to one of the same code and severity if there is one: two
+// kinds of anomaly may have one cause.
+func merge(list []finding.Finding, f finding.Finding) []finding.Finding {
+	for i := range list {
+		o := &list[i]
+		if o.Code != f.Code || o.Severity != f.Severity {
+			continue
+		}
+		for _, e := range f.Evidence {
+			if len(o.Evidence) < maxExamples && !slices.Contains(o.Evidence, e) {
+				o.Evidence = append(o.Evidence, e)
+			}
+		}
+		return list
+	}
+	return append(list, f)
+}
+
+func newView(l *replica.Log, s Subject) *view {
+	v := &view{log: l, s: s, overlap: map[int]bool{}, aside: map[int64]bool{}}
+	for _, a := range l.Anomalies.Kept {
+		switch {
+		case a.Kind == replica.Backwards && a.Position == 0 && a.Segment > 0:
+			v.overlap[a.Segment] = true
+		case a.Kind == replica.TornTail || a.Kind == replica.ZeroTail:
+			v.torn = true
+			if a.Kind == replica.ZeroTail {
+				v.zeros = &a
+			}
+		}
+	}
+	v.lacks = lacks(l)
+	for base := range missing(l) {
+		v.aside[base] = true
+	}
+	return v
+}
+
+// lacks says why a log once reached further than it does now: its high watermark
+// or its recovery point lies above its end.
+func lacks(l *replica.Log) string {
 	switch {
-	case a.From >= 0 && a.To-a.From == 1:
-		where += fmt.Sprintf(", offset %d", a.From)
-	case a.From >= 0 && a.To > a.From:
-		where += fmt.Sprintf(", offsets %d–%d", a.From, a.To-1)
+	case l.State != replica.Live && l.State != replica.Future:
+		return ""
+	case l.HighWatermark != nil && *l.HighWatermark > l.LogEndOffset:
+		return fmt.Sprintf("the high watermark stored for this copy is %d, its log ends at %d", *l.HighWatermark, l.LogEndOffset)
+	case l.RecoveryPoint != nil && *l.RecoveryPoint > l.LogEndOffset:
+		return fmt.Sprintf("everything below %d had been flushed to this disk, the log ends at %d", *l.RecoveryPoint, l.LogEndOffset)
+	}
+	return ""
+}
+
+// pastEnd is how far a log reached once, by what lacks looks at.
+func pastEnd(l *replica.Log) int64 {
+	end := l.LogEndOffset
+	for _, o := range []*int64{l.HighWatermark, l.RecoveryPoint} {
+		if o != nil {
+			end = max(end, *o)
+		}
+	}
+	return end
+}
+
+func (v *view) judge(r rule) []finding.Finding {
+	total := v.log.Anomalies.Counts[r.kind]
+	if total == 0 {
+		return nil
+	}
+	var verdicts []verdict
+	groups := map[verdict][]replica.Anomaly{}
+	kept := 0
+	for _, a := range v.log.Anomalies.Kept {
+		if a.Kind != r.kind {
+			continue
+		}
+		kept++
+		d := r.judge(v, a)
+		if d.code == "" {
+			continue
+		}
+		if s := v.log.State; s != replica.Live && s != replica.Future && d.severity > finding.Warning {
+			d.severity = finding.Warning // nothing reads these files again but a person
+		}
+		if groups[d] == nil {
+			verdicts = append(verdicts, d)
+		}
+		groups[d] = append(groups[d], a)
+	}
+	var out []finding.Finding
+	for i, d := range verdicts {
+		n := len(groups[d])
+		if i == 0 {
+			n += total - kept // those that were counted only: of the first sort
+		}
+		out = append(out, v.finding(r, d, n, groups[d]))
+	}
+	return out
+}
+
+func (v *view) finding(r rule, d verdict, n int, list []replica.Anomaly) finding.Finding {
+	summary := r.summary
+	if s := summaries[d.code]; s != nil {
+		summary = s
+	}
+	first := list[0]
+	at := v.s.At(v.file(first))
+	at.Position, at.Length, at.From, at.To, at.Epoch = first.Position, first.Length, first.From, first.To, first.Epoch
+	f := raise(d.code, d.severity, at, summary(n))
+	f.Count = n
+	// An anomaly that could be explained is the better example.
+	slices.SortStableFunc(list, func(a, b replica.Anomaly) int { return weight(b) - weight(a) })
+	for _, a := range list[:min(len(list), maxExamples)] {
+		if d.code == "zero-tail" && a.Kind == replica.BadChecksum {
+			a.Detail, a.Want, a.Got = "the zeros begin inside this batch", "", ""
+		}
+		f.Evidence = append(f.Evidence, finding.Evidence{Claim: v.claim(a), Want: a.Want, Got: a.Got})
+	}
+	if (d.code == "torn-tail" || d.code == "zero-tail") && v.lacks != "" && v.last(first.Segment) {
+		f.Evidence = append(f.Evidence, says("%s: records of this copy are gone", v.lacks))
+		f.At.From, f.At.To = v.log.LogEndOffset, pastEnd(v.log)
+	}
+	return f
+}
+
+func weight(a replica.Anomaly) int {
+	if a.Detail != "" {
+		return 1
+	}
+	return 0
+}
+
+// file is the file that an anomaly is about.
+func (v *view) file(a replica.Anomaly) string {
+	if a.File != nil {
+		return a.File.Path
+	}
+	return v.log.Segments[a.Segment].Log.Path
+}
+
+func (v *view) claim(a replica.Anomaly) string {
+	where := v.file(a)
+	if a.Position >= 0 && a.Length > 0 {
+		where += fmt.Sprintf(" position %d, %d bytes", a.Position, a.Length)
+	} else if a.Position >= 0 {
+		where += fmt.Sprintf(" position %d", a.Position)
+	}
+	if a.From >= 0 && a.To > a.From {
+		where += ", " + span(a.From, a.To)
 	}
 	if a.Detail != "" {
 		where += ": " + a.Detail

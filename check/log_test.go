@@ -2,10 +2,16 @@ package check_test
 
 import (
 	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"kafsck/check"
 	"kafsck/finding"
+	"kafsck/internal/fixture"
 	"kafsck/internal/logtest"
 	"kafsck/internal/rofs"
 	"kafsck/logdir"
@@ -22,34 +28,44 @@ batch base=6 records=3 epoch=4
 epochs 4:0
 `
 
-func findings(t *testing.T, spec string, compacted bool) map[finding.Code]finding.Severity {
+// read returns the log of a description, as a pass with opt finds it.
+func read(t *testing.T, spec string, opt replica.Options) *replica.Log {
 	t.Helper()
 	c, err := logdir.DiscoverFS(rofs.FromFS(logtest.FS(t, spec)), "case", logdir.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[finding.Code]finding.Severity{}
 	for p := range c.AllPartitions() {
 		sources, err := replica.View(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := replica.Read(context.Background(), sources[0], replica.Options{})
+		l, err := replica.Read(context.Background(), sources[0], opt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range check.Log(l, check.Subject{Partition: p.Name(), Broker: "1", Compacted: compacted}) {
-			if f.Count < 1 || f.Summary == "" || f.Next == "" || f.At.File == "" || len(f.Evidence) == 0 {
-				t.Errorf("%s is incomplete: %+v", f.Code, f)
-			}
-			out[f.Code] = f.Severity
+		return l
+	}
+	t.Fatal("no partition")
+	return nil
+}
+
+func findings(t *testing.T, spec string, compacted bool) map[finding.Code]finding.Severity {
+	t.Helper()
+	l := read(t, spec, replica.Options{})
+	out := map[finding.Code]finding.Severity{}
+	for _, f := range check.Log(l, check.Subject{Partition: "t-0", Broker: "1", Compacted: compacted}) {
+		if f.Count < 1 || f.Summary == "" || f.Next == "" || f.At.File == "" || len(f.Evidence) == 0 {
+			t.Errorf("%s is incomplete: %+v", f.Code, f)
 		}
+		out[f.Code] = f.Severity
 	}
 	return out
 }
 
-// Each code has a log that raises it; the sound twin raises none.
-func TestCodes(t *testing.T) {
+// Each kind of damage in the bytes has a log that raises its finding, and no
+// other; the sound twin raises none.
+func TestLogs(t *testing.T) {
 	if got := findings(t, sound, false); len(got) > 0 {
 		t.Errorf("a sound log raises %v", got)
 	}
@@ -64,14 +80,100 @@ func TestCodes(t *testing.T) {
 		{"tail zeros=4096", "zero-tail", finding.Note},
 		{"torn bytes=40", "torn-tail", finding.Note},
 		{"batch base=20 records=1 epoch=4", "offset-gap", finding.Damage},
-		{"segment 20\nbatch base=20 records=1 epoch=4", "segment-gap", finding.Damage},
+		{"batch base=4 records=1 epoch=4\nbatch base=9 records=1 epoch=4", "duplicate-offsets", finding.Damage},
+		{"segment 20\nbatch base=20 records=1 epoch=4", "segment-gap", finding.Loss},
+		{"segment 7\nbatch base=7 records=2 epoch=4\nbatch base=9 records=2 epoch=4\nbatch base=11 records=2 epoch=4", "segment-overlap", finding.Damage},
 	} {
 		got := findings(t, sound+tc.damage+"\n", false)
 		if s, ok := got[tc.code]; !ok || s != tc.want || len(got) != 1 {
 			t.Errorf("%q raises %v, want %s %s", tc.damage, got, tc.want, tc.code)
 		}
 	}
-	if got := findings(t, sound+"batch base=20 records=1 epoch=4\n", true); len(got) > 0 {
-		t.Errorf("a gap on a compacted topic raises %v", got)
+	for _, spec := range []string{"batch base=20 records=1 epoch=4\n", "segment 20\nbatch base=20 records=1 epoch=4\n"} {
+		if got := findings(t, sound+spec, true); len(got) > 0 {
+			t.Errorf("%q on a compacted topic raises %v", spec, got)
+		}
 	}
+}
+
+// kinds are the AnomalyKinds that package replica declares.
+func kinds(t *testing.T) []replica.AnomalyKind {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(fixture.Root(t), "replica", "*.go"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(err, names)
+	}
+	out := []replica.AnomalyKind{check.UnknownMagic}
+	for _, name := range names {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			v, ok := n.(*ast.ValueSpec)
+			if !ok || len(v.Values) != 1 {
+				return true
+			}
+			if id, ok := v.Type.(*ast.Ident); !ok || id.Name != "AnomalyKind" {
+				return true
+			}
+			if lit, ok := v.Values[0].(*ast.BasicLit); ok {
+				s, err := strconv.Unquote(lit.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, replica.AnomalyKind(s))
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// TestEveryKindIsJudged: whatever a pass can find becomes a finding of a code in
+// the table, on the log's own files and, no worse than a warning, on those that
+// were set aside.
+func TestEveryKindIsJudged(t *testing.T) {
+	list := kinds(t)
+	if len(list) < 30 {
+		t.Fatalf("only %d kinds found in the source", len(list))
+	}
+	for _, kind := range list {
+		for _, state := range []replica.State{replica.Live, replica.Stray} {
+			l := read(t, sound, replica.Options{})
+			l.State = state
+			l.Anomalies = replica.Anomalies{Counts: map[replica.AnomalyKind]int{kind: 3},
+				Kept: []replica.Anomaly{{Kind: kind, Position: 70, Length: 10, From: 3, To: 6, Epoch: 4}}}
+			if kind == replica.BelowSegment {
+				l.Anomalies.Kept[0].To = 0
+			}
+			got := check.Log(l, check.Subject{Partition: "t-0", Broker: "1"})
+			if state == replica.Stray && len(got) == 0 {
+				continue
+			}
+			if len(got) != 1 || got[0].Count != 3 {
+				t.Errorf("%s of a %s log: %+v", kind, state, got)
+				continue
+			}
+			c, ok := check.Lookup(got[0].Code)
+			if !ok {
+				t.Errorf("%s: code %s is not in the table", kind, got[0].Code)
+			}
+			if state == replica.Stray && got[0].Severity > finding.Warning {
+				t.Errorf("%s of a stray log is %s", kind, got[0].Severity)
+			}
+			if s := got[0].Severity; !contains(c.Severities, s) {
+				t.Errorf("%s is %s, the table says %v", got[0].Code, s, c.Severities)
+			}
+		}
+	}
+}
+
+func contains(list []finding.Severity, s finding.Severity) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
 }

@@ -17,6 +17,7 @@ import (
 	"kafsck/internal/fixture"
 	"kafsck/internal/rofs"
 	"kafsck/logdir"
+	"kafsck/report"
 )
 
 // TestFailedReads lets every operation on every file of a recording fail in
@@ -45,6 +46,17 @@ func TestFailedReads(t *testing.T) {
 		},
 		"loss": func(a *app, c *logdir.Case) error {
 			return lossCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, &lossOptions{}, incident.Options{})
+		},
+		"check": func(a *app, c *logdir.Case) error {
+			o := &checkOptions{level: levelFlag(report.LevelRecords), judge: judgeOptions{failOn: severityFlag(finding.Warning)}}
+			return checkCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, o, incident.Options{})
+		},
+		"check files": func(a *app, c *logdir.Case) error {
+			o := &checkOptions{level: levelFlag(report.LevelFiles), judge: judgeOptions{failOn: severityFlag(finding.Warning)}}
+			return checkCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, o, incident.Options{})
+		},
+		"epochs": func(a *app, c *logdir.Case) error {
+			return epochsCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, &epochsOptions{})
 		},
 		"ls": func(a *app, c *logdir.Case) error {
 			return lsCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, &lsOptions{})

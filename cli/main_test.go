@@ -145,7 +145,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	for _, name := range []string{"unclean-election/stage-a", "unclean-election/stage-b", "reassigned-dirs/stage-b", "divergence/stage-a"} {
 		recording, _, _ := strings.Cut(name, "/")
 		path := filepath.Join(fixture.Unpack(t, recording), strings.TrimPrefix(name, recording+"/"))
-		for _, args := range [][]string{{}, {"ls"}, {"diff"}, {"loss"}} {
+		for _, args := range [][]string{{}, {"ls"}, {"diff"}, {"loss"}, {"epochs"}} {
 			_, out, _ := kafsck(append(args, "--json", path, filepath.Join(path, "nowhere"))...)
 			for _, l := range lines(t, out) {
 				kind := l["type"].(string)
@@ -154,7 +154,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 					continue
 				}
 				check(kind, l, sections[kind])
-				for _, nested := range []string{"sides", "evidence", "copies", "losses"} {
+				for _, nested := range []string{"sides", "evidence", "copies", "losses", "ranges", "differences", "suspects"} {
 					list, _ := l[nested].([]any)
 					for _, x := range list {
 						if m, ok := x.(map[string]any); ok {
@@ -186,7 +186,7 @@ func TestHostileNames(t *testing.T) {
 	if err := os.Symlink("/", filepath.Join(dir, "other\u202e", "link\x1b")); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{}, {"ls"}, {"diff"}, {"loss"}} {
+	for _, args := range [][]string{{}, {"ls"}, {"diff"}, {"loss"}, {"epochs"}} {
 		for _, extra := range [][]string{nil, {"--json"}, {"--quiet"}} {
 			run := slices.Concat(args, extra, []string{dir, filepath.Join(dir, "missing\x1b[31m")})
 			code, stdout, stderr := kafsck(run...)
@@ -253,7 +253,7 @@ func TestManyPartitions(t *testing.T) {
 // TestInterrupted: an interrupt ends every command with 130 and no summary.
 func TestInterrupted(t *testing.T) {
 	dir := filepath.Join(fixture.Unpack(t, "unclean-election"), "stage-b")
-	for _, args := range [][]string{{}, {"ls"}, {"diff"}, {"loss"}} {
+	for _, args := range [][]string{{}, {"ls"}, {"diff"}, {"loss"}, {"epochs"}} {
 		for _, extra := range [][]string{nil, {"--json"}, {"--quiet"}} {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()

@@ -64,7 +64,7 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 	o.judge.addAllFlag(cmd.Flags())
 	o.judge.addFailOnFlag(cmd.Flags())
 
-	cmd.AddCommand(newLsCommand(a), newDiffCommand(a), newLossCommand(a), newDumpCommand(a), newDemoCommand(a), newCompletionCommand(a))
+	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newDumpCommand(a), newRepairCommand(a), newExplainCommand(a), newDemoCommand(a), newCompletionCommand(a))
 	cmd.SetHelpCommand(newHelpCommand())
 	refuseArgs(cmd)
 	return cmd

@@ -29,13 +29,16 @@ type session struct {
 	// brokersWithData counts brokers with a selected partition among the inputs.
 	brokersWithData int
 	progress        *progress
+	// findings are those that belong to no partition; empty where the command does
+	// not ask for the files of log directories.
+	findings []finding.Finding
 }
 
 // openCase reads the metadata of inputs that are discovered, and counts what
 // could not be read.
 func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *inputOptions, opt incident.Options) (*session, error) {
 	s := &session{app: a, c: c}
-	if err := s.selectPartitions(args, in, opt.Leaders, !opt.Compare); err != nil {
+	if err := s.selectPartitions(args, in, opt.Leaders, !opt.Compare || opt.Tell); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -48,6 +51,10 @@ func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *in
 	s.inc = incident.Open(c, opt)
 	if len(s.inc.Errors) > 0 {
 		a.fail(exitIncomplete)
+	}
+	if opt.Files {
+		s.findings = s.inc.Findings()
+		s.scope.AddFindings(s.findings)
 	}
 	s.scope.Brokers = len(c.Brokers)
 	s.scope.Errors = len(c.Errors) + len(s.inc.Errors)
@@ -151,7 +158,6 @@ func (s *session) ambiguous(in *inputOptions) map[string]bool {
 func (s *session) partitions(ctx context.Context, bits func(*incident.Partition) int) iter.Seq[*incident.Partition] {
 	return func(yield func(*incident.Partition) bool) {
 		for p := range s.inc.Partitions(ctx) {
-			s.lower(p)
 			s.scope.Add(p, absent(p))
 			s.app.fail(bits(p))
 			if len(p.Errors) > 0 {
@@ -160,19 +166,6 @@ func (s *session) partitions(ctx context.Context, bits func(*incident.Partition)
 			if !yield(p) {
 				return
 			}
-		}
-	}
-}
-
-// lower makes a note of the finding that a leader is elsewhere when only one
-// broker's disk was given: that is normal use.
-func (s *session) lower(p *incident.Partition) {
-	if s.brokersWithData > 1 {
-		return
-	}
-	for i := range p.Findings {
-		if p.Findings[i].Code == "leader-not-among-inputs" {
-			p.Findings[i].Severity = finding.Note
 		}
 	}
 }

@@ -32,13 +32,14 @@ func runTriage(ctx context.Context, a *app, cmd *cobra.Command, args []string, o
 
 // triageCase is runTriage for inputs that are discovered already.
 func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, args []string, o *triageOptions, opt incident.Options) error {
-	opt.Compare = true
+	opt.Compare, opt.Files = true, true
 	s, err := a.openCase(cmd, c, args, &o.input, opt)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	oneBroker := s.brokersWithData <= 1
+	a.fail(listBits(s.findings, finding.Severity(o.judge.failOn)))
 	bits := func(p *incident.Partition) int {
 		n := divergenceBits(p) | lossBits(p) | findingBits(p, finding.Severity(o.judge.failOn))
 		if !oneBroker {
@@ -51,6 +52,7 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 		j := a.jsonWriter("triage")
 		j.Notes(s.c.Notes)
 		j.Errors(s.errors())
+		j.CaseFindings(s.c, s.findings)
 		for p := range s.partitions(ctx, bits) {
 			j.Replicas(p)
 			j.Ruling(p)
@@ -65,6 +67,7 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 	}
 	t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker}
 	t.Errors(s.errors())
+	t.Findings(s.findings)
 	for p := range s.partitions(ctx, bits) {
 		t.Add(p)
 	}

@@ -34,8 +34,12 @@ func lossBits(p *incident.Partition) int {
 
 // findingBits: any finding at or above a severity.
 func findingBits(p *incident.Partition, failOn finding.Severity) int {
-	for i := range p.Findings {
-		if p.Findings[i].Severity >= failOn {
+	return listBits(p.Findings, failOn)
+}
+
+func listBits(list []finding.Finding, failOn finding.Severity) int {
+	for i := range list {
+		if list[i].Severity >= failOn {
 			return exitFindings
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"kafsck/checkpoint"
 	"kafsck/epoch"
 	"kafsck/internal/logtest"
 	"kafsck/logdir"
@@ -73,90 +71,6 @@ func ofCache(c epoch.Cache) entries {
 		e = append(e, [2]int64{int64(x.Epoch), x.StartOffset})
 	}
 	return e
-}
-
-// epochScript is one request of the mode "epochs".
-type epochScript struct {
-	File string   `json:"file"`
-	Ops  [][]any  `json:"ops"`
-	want []string // what kafsck says after each operation
-}
-
-// TestEpochCache plays random operations on Kafka's LeaderEpochFileCache and on
-// package epoch: loading of files in any order, assignment, truncation at both
-// ends and both questions that replicas ask.
-func TestEpochCache(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	var scripts []*epochScript
-	var requests []any
-	for range 1000 {
-		s := makeScript(random)
-		scripts = append(scripts, s)
-		requests = append(requests, s)
-	}
-	for i, raw := range oracle(t, []string{"epochs"}, requests) {
-		var answer struct {
-			Loaded  entries
-			Results []struct {
-				Result any
-				Cache  entries
-			}
-		}
-		if err := json.Unmarshal(raw, &answer); err != nil {
-			t.Fatalf("%v: %s", err, raw)
-		}
-		got := []string{fmt.Sprint(answer.Loaded)}
-		for _, r := range answer.Results {
-			line := fmt.Sprint(r.Cache)
-			if r.Result != nil {
-				line = fmt.Sprint(r.Result, " ", line)
-			}
-			got = append(got, line)
-		}
-		if want := scripts[i].want; !slices.Equal(got, want) {
-			t.Errorf("file %q, operations %v\nKafka:  %q\nkafsck: %q", scripts[i].File, scripts[i].Ops, got, want)
-		}
-	}
-}
-
-func makeScript(random *rand.Rand) *epochScript {
-	var lines []epoch.Entry
-	for range random.IntN(6) {
-		lines = append(lines, epoch.Entry{Epoch: random.Int32N(8), StartOffset: random.Int64N(100)})
-	}
-	if random.IntN(3) > 0 { // mostly as brokers write them
-		slices.SortFunc(lines, func(a, b epoch.Entry) int { return int(a.Epoch) - int(b.Epoch) })
-		for i := range lines {
-			lines[i].StartOffset = int64(i*10) + random.Int64N(15)
-		}
-	}
-	s := &epochScript{File: string(checkpoint.FormatEpochs(lines)), Ops: [][]any{}}
-	cache := epoch.Load(checkpoint.ParseEpochs([]byte(s.File)).Entries)
-	s.want = append(s.want, fmt.Sprint(ofCache(cache)))
-	for range random.IntN(8) {
-		e, offset := random.Int32N(10), random.Int64N(110)
-		var result string
-		var op []any
-		switch random.IntN(5) {
-		case 0:
-			op, cache = []any{"assign", e, offset}, cache.Assign(e, offset)
-		case 1:
-			op, cache = []any{"truncateFromEnd", offset}, cache.TruncateFromEnd(offset)
-		case 2:
-			op, cache = []any{"truncateFromStart", offset}, cache.TruncateFromStart(offset)
-		case 3:
-			at, end := cache.EndOffsetFor(e, 200)
-			op, result = []any{"endOffsetFor", e, 200}, fmt.Sprintf("[%d %d] ", at, end)
-		case 4:
-			op, result = []any{"epochForOffset", offset}, "OptionalInt.empty "
-			if at := cache.EpochFor(offset); at >= 0 {
-				result = fmt.Sprintf("OptionalInt[%d] ", at)
-			}
-		}
-		s.Ops = append(s.Ops, op)
-		s.want = append(s.want, result+fmt.Sprint(ofCache(cache)))
-	}
-	return s
 }
 
 // loadRequest is one request of the mode "load".

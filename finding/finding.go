@@ -65,5 +65,6 @@ type Finding struct {
 	Count    int // how many facts of this cause; at least 1
 	Summary  string
 	Evidence []Evidence
+	Kafka    string // what Kafka does here, where that is more exact than what the code's entry says; else ""
 	Next     string // the next command or act
 }

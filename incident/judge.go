@@ -2,11 +2,10 @@ package incident
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
-	"kafsck/check"
 	"kafsck/diff"
-	"kafsck/finding"
+	"kafsck/epoch"
 	"kafsck/kraft"
 	"kafsck/logdir"
 	"kafsck/replica"
@@ -28,14 +27,18 @@ func (inc *Incident) judge(ctx context.Context, g *group) *Partition {
 	}()
 	j := &judgement{inc: inc, p: p, g: g}
 	j.known = j.lookUp()
+	if inc.opt.FilesOnly {
+		j.policy()
+		j.check(ctx)
+		return p
+	}
 	j.doubtEdges(ctx)
 	j.policy()
 	if err := j.rule(); err != nil {
 		j.fail(err)
 		return p
 	}
-	j.remark()
-	j.check()
+	j.check(ctx)
 	if !inc.opt.Compare || ctx.Err() != nil {
 		return p
 	}
@@ -45,6 +48,9 @@ func (inc *Incident) judge(ctx context.Context, g *group) *Partition {
 	}
 	if err := j.lose(); err != nil {
 		j.fail(err)
+	}
+	if inc.opt.Tell {
+		p.tell()
 	}
 	return p
 }
@@ -121,99 +127,77 @@ func (j *judgement) doubtEdges(ctx context.Context) {
 		if !c.readable() || c.State != replica.Live && c.State != replica.Future {
 			continue
 		}
-		first := c.Log.FirstEdge != nil && j.unwitnessed(c, c.Log.FirstEdge.Epoch)
-		last := c.Log.LastEdge != nil && j.unwitnessed(c, c.Log.LastEdge.Epoch)
-		if first || last {
-			if err := c.Log.DoubtEdges(ctx, first, last); err != nil {
-				c.Err = err
-				j.p.Errors = append(j.p.Errors, logdir.PathError{Path: c.Dir, Err: err})
-			}
+		first, err := j.unwitnessed(c, c.Log.FirstEdge)
+		var last bool
+		if err == nil {
+			last, err = j.unwitnessed(c, c.Log.LastEdge)
+		}
+		if err == nil && (first || last) {
+			err = c.Log.DoubtEdges(ctx, first, last)
+		}
+		if err != nil {
+			c.Err = err
+			j.p.Errors = append(j.p.Errors, logdir.PathError{Path: c.Dir, Err: err})
 		}
 	}
 }
 
-func (j *judgement) unwitnessed(c *Copy, e int32) bool {
-	witnesses := 0
-	if c.Log.Checkpoint != nil {
-		witnesses++
-		for _, x := range c.Log.Checkpoint {
-			if x.Epoch == e {
-				return false
-			}
-		}
+// unwitnessed reports whether somebody could know the epoch of a batch at the edge of
+// a log, and nobody does. nil is no edge.
+func (j *judgement) unwitnessed(c *Copy, edge *replica.Block) (bool, error) {
+	if edge == nil {
+		return false, nil
 	}
+	e := edge.Epoch
+	has := func(l *replica.Log) bool {
+		return slices.ContainsFunc(l.Checkpoint, func(x epoch.Entry) bool { return x.Epoch == e })
+	}
+	if has(c.Log) {
+		return false, nil
+	}
+	against := speaks(c.Log)
 	if last := j.known.last(); last != nil {
-		witnesses++
 		if e <= last.LeaderEpoch {
-			return false
+			return false, nil
 		}
+		against = true
 	}
 	for _, o := range j.p.Copies {
 		if o == c || !o.readable() {
 			continue
 		}
-		witnesses++
-		if o.Log.Lineage.Has(e) {
-			return false
+		if o.Log.Lineage.Has(e) || has(o.Log) {
+			return false, nil
 		}
-		for _, x := range o.Log.Checkpoint {
-			if x.Epoch == e {
-				return false
-			}
+		other, err := holds(o.Log, edge)
+		if err != nil {
+			return false, err
 		}
+		against = against || other
 	}
-	return witnesses > 0
+	return against, nil
 }
 
-// check judges the anomalies of every copy.
-func (j *judgement) check() {
-	p := j.p
-	for _, c := range p.Copies {
-		if c.readable() {
-			p.Findings = append(p.Findings, check.Log(c.Log, check.Subject{Partition: p.Name, TopicID: p.TopicID, Broker: c.Broker.Name, Compacted: p.Ruling.Policy == compactPolicy})...)
+// holds reports whether a log has the records of a block at the same offsets, under
+// whatever epoch. One that ends before, or went on under another leader, knows nothing
+// of the block's epoch.
+func holds(l *replica.Log, b *replica.Block) (bool, error) {
+	for o, err := range l.Blocks(b.Base, b.Next()) {
+		if err != nil {
+			return false, err
+		}
+		if o.SameRecords(b) {
+			return true, nil
 		}
 	}
+	return false, nil
 }
 
-// remark adds findings about the partition as a whole.
-func (j *judgement) remark() {
-	p := j.p
-	for _, c := range p.Copies {
-		if c.Log == nil || c.State != replica.Live {
-			continue
-		}
-		if e := c.Log.Partition.Epochs; e != nil && e.Malformed != nil {
-			p.addFinding("epoch-file-malformed", finding.Damage, c.Broker.Name, c.Log.Partition.EpochsFile.Path,
-				fmt.Sprintf("leader-epoch-checkpoint of broker %s cannot be parsed (line %d: %s); Kafka takes the log directory offline or aborts", c.Broker.Name, e.Malformed.Line, e.Malformed.Reason),
-				"kafsck dump shows the file; do not start the broker with it")
-		}
-		if f := c.Log.Partition.LogDir.HighWatermarks; f != nil && f.OffsetFile != nil && f.Malformed != nil {
-			p.addFinding("watermark-file-malformed", finding.Damage, c.Broker.Name, f.File.Path,
-				fmt.Sprintf("replication-offset-checkpoint of broker %s cannot be parsed (line %d: %s): its high watermarks prove nothing here", c.Broker.Name, f.Malformed.Line, f.Malformed.Reason),
-				"kafsck dump shows the file")
-		}
-	}
-	for _, c := range p.Copies {
-		if c.Extra {
-			p.addFinding("duplicate-partition-dirs", finding.Damage, c.Broker.Name, c.Dir,
-				fmt.Sprintf("broker %s has a second live directory of %s; a broker does not start with both", c.Broker.Name, p.Name),
-				"keep the longer one; move the other out of the log directory")
-		}
-	}
-	if j.known.foreign {
-		p.addFinding("topic-id-mismatch", finding.Warning, "", "",
-			fmt.Sprintf("the metadata know %s under another topic id than %s: these directories belong to another topic of the same name, and a broker sets them aside as -stray", p.Topic, p.TopicID),
-			"compare only directories with the same topic id")
-	}
-	if p.Stale {
-		p.addFinding("metadata-stale", finding.Warning, "", "",
-			fmt.Sprintf("%s: %s (newest epoch in the logs: %d); who rules is a guess", p.Name, j.whyStale(), j.latestEpoch()),
-			"add the metadata directory of a controller or of the broker copied last")
-	}
-	if !p.Ruling.Judged && p.Ruling.Reason != "" && p.Ruling.Leader != nil {
-		p.addFinding("leader-not-among-inputs", finding.Warning, p.Ruling.Leader.Name, "", p.Ruling.Reason,
-			fmt.Sprintf("copy broker %s's log directory and add it", p.Ruling.Leader.Name))
-	}
+// speaks reports whether the epoch file of a log is a witness at all: one that is
+// gone, empty or damaged knows nothing, of this epoch or any other.
+func speaks(l *replica.Log) bool {
+	f := l.Partition.Epochs
+	return len(l.Checkpoint) > 0 && f != nil && f.Malformed == nil
 }
 
 func (j *judgement) latestEpoch() int32 {

@@ -1,6 +1,9 @@
 package incident
 
 import (
+	"cmp"
+
+	"kafsck/check"
 	"kafsck/commitment"
 	"kafsck/diff"
 	"kafsck/finding"
@@ -27,7 +30,12 @@ type Options struct {
 	// Files also checks the files beside each .log (indexes, producer snapshots) and
 	// those of the log directories; Records also decodes every record.
 	Files, Records bool
-	Progress       replica.Progress
+	// FilesOnly reads no .log but for the little that a start's own probe of the log
+	// end reads: names, sizes and small files are judged, nothing is compared.
+	FilesOnly bool
+	// Tell makes findings of divergences and losses as well.
+	Tell     bool
+	Progress replica.Progress
 }
 
 // BrokerRef identifies a broker to people and programs.
@@ -171,10 +179,11 @@ func (p *Partition) Live() []*Copy {
 	return out
 }
 
-// addFinding records a judged fact about the partition as a whole.
+// addFinding records a judged fact about the partition as a whole. What to do is
+// what the code's entry says, unless next is more exact.
 func (p *Partition) addFinding(code finding.Code, sev finding.Severity, broker, file, summary, next string) {
 	p.Findings = append(p.Findings, finding.Finding{
-		Code: code, Severity: sev, Count: 1, Summary: summary, Next: next,
+		Code: code, Severity: sev, Count: 1, Summary: summary, Next: cmp.Or(next, check.Next(code)),
 		At: finding.Location{Partition: p.Name, TopicID: p.TopicID, Broker: broker, File: file, Position: -1, Length: -1, From: -1, To: -1, Epoch: -1},
 	})
 }

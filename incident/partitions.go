@@ -125,6 +125,10 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 			readSlots <- struct{}{}
 			defer func() { <-readSlots }()
 			panics[i] = guard(func() {
+				if inc.opt.FilesOnly {
+					c.Log, c.Err = replica.Glance(ctx, c.Log.Source)
+					return
+				}
 				c.Log, c.Err = replica.Read(ctx, c.Log.Source, replica.Options{Progress: inc.opt.Progress, Files: inc.opt.Files, Records: inc.opt.Records})
 			})
 		}()

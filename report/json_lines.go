@@ -7,7 +7,6 @@ import (
 
 	"kafsck/commitment"
 	"kafsck/diff"
-	"kafsck/finding"
 	"kafsck/incident"
 	"kafsck/logdir"
 	"kafsck/replica"
@@ -138,31 +137,6 @@ type candidateLine struct {
 	Leader    brokerID   `json:"leader"`
 	Eligible  bool       `json:"eligible"`
 	Losses    []lossLine `json:"losses"`
-}
-
-type claimLine struct {
-	Claim string  `json:"claim"`
-	Want  *string `json:"want"`
-	Got   *string `json:"got"`
-}
-
-type findingLine struct {
-	Type      string       `json:"type"`
-	Code      finding.Code `json:"code"`
-	Severity  string       `json:"severity"`
-	Partition *string      `json:"partition"`
-	TopicID   *string      `json:"topicId"`
-	Broker    brokerID     `json:"broker"`
-	File      *string      `json:"file"`
-	Position  *int64       `json:"position"`
-	Length    *int64       `json:"length"`
-	From      *int64       `json:"from"`
-	To        *int64       `json:"to"`
-	Epoch     *int32       `json:"epoch"`
-	Count     int          `json:"count"`
-	Summary   string       `json:"summary"`
-	Evidence  []claimLine  `json:"evidence"`
-	Next      string       `json:"next"`
 }
 
 type errorLine struct {
@@ -315,36 +289,6 @@ func lossOf(p *incident.Partition, x *incident.Loss, leader brokerID) lossLine {
 	l.FirstTimestamp, l.FirstTimestampMs = timestamp(x.FirstMs)
 	l.LastTimestamp, l.LastTimestampMs = timestamp(x.LastMs)
 	return l
-}
-
-// Findings writes the findings of a partition.
-func (j *JSON) Findings(p *incident.Partition) {
-	for i := range p.Findings {
-		f := &p.Findings[i]
-		l := findingLine{Type: "finding", Code: f.Code, Severity: f.Severity.String(), Partition: text(f.At.Partition), TopicID: text(f.At.TopicID), File: text(f.At.File),
-			Position: atLeast0(f.At.Position), Length: atLeast0(f.At.Length), From: atLeast0(f.At.From), To: atLeast0(f.At.To), Epoch: atLeast0(f.At.Epoch),
-			Count: f.Count, Summary: f.Summary, Evidence: []claimLine{}, Next: f.Next}
-		if f.At.Broker != "" {
-			l.Broker = brokerNamed(p, f.At.Broker)
-		}
-		for _, e := range f.Evidence {
-			l.Evidence = append(l.Evidence, claimLine{e.Claim, text(e.Want), text(e.Got)})
-		}
-		j.Line(l)
-	}
-}
-
-// brokerNamed finds the id behind a name of this partition's story.
-func brokerNamed(p *incident.Partition, name string) brokerID {
-	if p.Ruling.Leader != nil && p.Ruling.Leader.Name == name {
-		return brokerOf(*p.Ruling.Leader)
-	}
-	for _, c := range p.Copies {
-		if c.Broker.Name == name {
-			return brokerOf(c.Broker)
-		}
-	}
-	return name
 }
 
 // Errors writes what could not be read.

@@ -57,9 +57,7 @@ func (s *Scope) Add(p *incident.Partition, absent []int32) {
 	if live > 1 && !p.Ruling.Removed {
 		s.Compared++
 	}
-	for i := range p.Findings {
-		s.Findings[p.Findings[i].Severity] += p.Findings[i].Count
-	}
+	s.AddFindings(p.Findings)
 	for i := range p.Divergences {
 		switch d := &p.Divergences[i]; {
 		case Matters(d):
@@ -90,6 +88,13 @@ func (s *Scope) Add(p *incident.Partition, absent []int32) {
 		s.Absent[id] = true
 	}
 	s.Errors += len(p.Errors)
+}
+
+// AddFindings counts findings.
+func (s *Scope) AddFindings(list []finding.Finding) {
+	for i := range list {
+		s.Findings[list[i].Severity] += list[i].Count
+	}
 }
 
 // Matters reports whether a divergence is more than a normal state of a healthy

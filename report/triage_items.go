@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kafsck/check"
 	"kafsck/commitment"
 	"kafsck/diff"
 	"kafsck/finding"
@@ -97,7 +98,9 @@ func (t *Triage) Add(x *incident.Partition) {
 	t.differences(x)
 	t.ruling(x)
 	for i := range x.Findings {
-		t.finding(x, &x.Findings[i])
+		if f := &x.Findings[i]; !toldOtherwise(x, f) {
+			t.finding(t.Paths.label(x), strings.TrimPrefix(f.Summary, x.Name+": "), f)
+		}
 	}
 	t.retried += x.Retried
 }
@@ -303,11 +306,43 @@ func describe(losses []incident.Loss) string {
 	return unknown.number("") + " lost that may have been committed"
 }
 
-func (t *Triage) finding(x *incident.Partition, f *finding.Finding) {
-	if f.Code == "leader-not-among-inputs" && !x.Ruling.Judged {
-		return // said by ruling
+// Findings takes in the findings that belong to no partition.
+func (t *Triage) Findings(list []finding.Finding) {
+	for i := range list {
+		t.finding(Escape(list[i].At.Partition), list[i].Summary, &list[i])
 	}
+}
+
+// toldOtherwise reports whether the ruling, a loss or a difference says the same
+// as a finding.
+func toldOtherwise(x *incident.Partition, f *finding.Finding) bool {
+	switch f.Code {
+	case "leader-not-among-inputs":
+		return !x.Ruling.Judged
+	case "replica-far-behind-own-hw", "recovery-point-beyond-end", "active-segment-removed", "epoch-starts-beyond-end", "torn-tail", "zero-tail":
+		if f.At.From < 0 {
+			return false // nothing is missing with it
+		}
+		for i := range x.Divergences {
+			if d := &x.Divergences[i]; Matters(d) && (d.A.Broker.Name == f.At.Broker || d.B.Broker.Name == f.At.Broker) && d.To > f.At.From {
+				return true
+			}
+		}
+		for i := range x.Losses {
+			if l := &x.Losses[i]; l.Counts() && (l.To == nil || *l.To > f.At.From) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// finding takes in one finding about what label names.
+func (t *Triage) finding(label, summary string, f *finding.Finding) {
 	if f.Severity == finding.Note {
+		if c, _ := check.Lookup(f.Code); c.Normal {
+			return
+		}
 		if t.notes == nil {
 			t.notes = map[finding.Code]*noteCount{}
 		}
@@ -318,17 +353,24 @@ func (t *Triage) finding(x *incident.Partition, f *finding.Finding) {
 		t.notes[f.Code].n += f.Count
 		return
 	}
-	it := item{class: classWarning, word: "WARNING", group: string(f.Code), prose: t.Paths.label(x)}
+	it := item{class: classWarning, word: "WARNING", group: string(f.Code), prose: label}
 	if f.Severity >= finding.Damage {
 		it.class, it.word = classDamaged, "DAMAGED"
 	}
-	if f.At.Broker != "" {
+	switch {
+	case f.At.Broker == "":
+	case label == "":
+		it.prose = "broker " + Escape(f.At.Broker)
+	default:
 		it.prose += " on broker " + Escape(f.At.Broker)
 	}
-	it.prose += ": " + Escape(strings.TrimPrefix(f.Summary, x.Name+": "))
+	if it.prose != "" {
+		it.prose += ": "
+	}
+	it.prose += Escape(summary)
 	for i, e := range f.Evidence {
 		if i == 3 {
-			it.body = append(it.body, fmt.Sprintf("%*s… see --json for more of the %s", bodyIndent, "", comma(f.Count)))
+			it.body = append(it.body, fmt.Sprintf("%*s… and more: %s", bodyIndent, "", t.Paths.Again("check")))
 			break
 		}
 		claim := Escape(e.Claim)
@@ -343,6 +385,6 @@ func (t *Triage) finding(x *incident.Partition, f *finding.Finding) {
 	if f.Next != "" {
 		it.body = append(it.body, labelled(bodyIndent, "do", Escape(f.Next))...)
 	}
-	it.next = t.Paths.Again("diff")
+	it.next = t.Paths.Again("check")
 	t.items = append(t.items, it)
 }

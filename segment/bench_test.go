@@ -66,7 +66,7 @@ func bareLoop(b *testing.B, r io.ReaderAt, size int64, buf []byte) (batches int)
 var sizes = []struct {
 	name string
 	size int
-}{{"16KiB", 16 << 10}, {"200B", 200}}
+}{{"16KiB", 16 << 10}, {"330B", 330}}
 
 func BenchmarkBare(b *testing.B) {
 	for _, s := range sizes {
@@ -83,7 +83,7 @@ func BenchmarkBare(b *testing.B) {
 	}
 }
 
-func BenchmarkScan(b *testing.B) {
+func BenchmarkWalk(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(s.name, func(b *testing.B) {
 			log := benchLog(s.size)
@@ -92,7 +92,7 @@ func BenchmarkScan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				next := int64(0)
-				for f, err := range segment.Scan(r, int64(len(log)), segment.ScanOptions{}) {
+				for f, err := range segment.Walk(r, int64(len(log)), segment.ScanOptions{}) {
 					if err != nil || f.Kind != segment.Batch || f.Damage != nil {
 						b.Fatal(f, err)
 					}

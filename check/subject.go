@@ -1,0 +1,80 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+
+	"kafsck/checkpoint"
+	"kafsck/finding"
+	"kafsck/logdir"
+)
+
+// Subject is what the rules need to know of a log beyond its facts.
+type Subject struct {
+	Partition string // "t-0"
+	TopicID   string
+	Broker    string
+	Compacted bool
+}
+
+// At makes a place of which nothing but the names is known.
+func (s Subject) At(file string) finding.Location {
+	return finding.Location{Partition: s.Partition, TopicID: s.TopicID, Broker: s.Broker, File: file, Position: -1, Length: -1, From: -1, To: -1, Epoch: -1}
+}
+
+// raise makes a finding of the table's code. The severity must be one that the
+// table gives, so that what is documented is what is raised.
+func raise(code finding.Code, severity finding.Severity, at finding.Location, summary string, evidence ...finding.Evidence) finding.Finding {
+	return finding.Finding{Code: code, Severity: severity, At: at, Count: 1, Summary: summary, Evidence: evidence, Next: Next(code)}
+}
+
+// Next is what to do about a code, as a finding says it.
+func Next(code finding.Code) string {
+	c, ok := Lookup(code)
+	if !ok {
+		panic(fmt.Sprintf("check: code %q is not in the table", code))
+	}
+	return c.Do
+}
+
+// says is a piece of evidence without a comparison.
+func says(format string, args ...any) finding.Evidence {
+	return finding.Evidence{Claim: fmt.Sprintf(format, args...)}
+}
+
+// badLine shows the line at which Kafka refuses a file.
+func badLine(path string, m *checkpoint.Malformed) finding.Evidence {
+	return finding.Evidence{Claim: fmt.Sprintf("%s line %d", path, m.Line), Got: cmp.Or(m.Text, "(nothing)")}
+}
+
+// line finds the line of a partition in an offset checkpoint. A file that Kafka
+// refuses has none. Nor has a -future directory whose live one lies in the same
+// log directory, which Kafka never makes: the line is the live one's.
+func line(f *logdir.CheckpointFile, p *logdir.Partition) (int64, bool) {
+	if f == nil || f.OffsetFile == nil || f.Malformed != nil {
+		return 0, false
+	}
+	if p.State == logdir.Future {
+		for _, other := range p.LogDir.Partitions {
+			if other.State == logdir.Live && other.Topic == p.Topic && other.Partition == p.Partition {
+				return 0, false
+			}
+		}
+	}
+	return f.Lookup(p.Topic, p.Partition)
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// span names the offsets [from, to), shown inclusively.
+func span(from, to int64) string {
+	if to <= from+1 {
+		return fmt.Sprintf("offset %d", from)
+	}
+	return fmt.Sprintf("offsets %d–%d", from, to-1)
+}

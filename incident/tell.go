@@ -1,0 +1,274 @@
+package incident
+
+import (
+	"fmt"
+	"slices"
+
+	"kafsck/commitment"
+	"kafsck/diff"
+	"kafsck/finding"
+	"kafsck/replica"
+)
+
+// tell makes findings of what the comparison found, for readers who ask what is
+// wrong and not how replicas differ. One cause is told once: a divergence that a
+// finding about one of its logs explains is left out.
+func (p *Partition) tell() {
+	if p.Ruling.Removed {
+		return
+	}
+	stuck := p.tellStuck()
+	p.tellForks()
+	p.tellCommitted()
+	if !stuck {
+		p.tellBehind()
+	}
+}
+
+// offsetsOf names the offsets [from, to), shown inclusively.
+func offsetsOf(from, to int64) string {
+	if to <= from+1 {
+		return fmt.Sprintf("offset %d", from)
+	}
+	return fmt.Sprintf("offsets %d–%d", from, to-1)
+}
+
+func (p *Partition) told(code finding.Code, severity finding.Severity, c *Copy, from, to int64, summary string, evidence ...finding.Evidence) {
+	p.addFinding(code, severity, c.Broker.Name, c.Dir, summary, "")
+	f := &p.Findings[len(p.Findings)-1]
+	f.At.From, f.At.To, f.Evidence = from, to, evidence
+}
+
+// tellStuck: the leader's log is damaged exactly where its followers end. The
+// checksum finding of that batch is the same cause and gives way.
+func (p *Partition) tellStuck() bool {
+	ruler := p.Ruling.copy
+	if ruler == nil || !ruler.readable() || len(p.Live()) < 2 {
+		return false
+	}
+	for _, a := range ruler.Log.Anomalies.Kept {
+		if a.Kind != replica.BadChecksum && a.Kind != replica.JunkBytes && a.Kind != replica.ZeroHole || a.From < 0 || a.To >= ruler.Log.LogEndOffset {
+			continue
+		}
+		for _, c := range p.Live() {
+			if c != ruler && (!c.readable() || c.Log.LogEndOffset != a.From) {
+				return false
+			}
+		}
+		for i := range p.Findings {
+			f := &p.Findings[i]
+			if f.Count == 1 && f.At.Broker == ruler.Broker.Name && f.At.File == ruler.Log.Segments[a.Segment].Log.Path && f.At.Position == a.Position {
+				p.Findings = slices.Delete(p.Findings, i, i+1)
+				break
+			}
+		}
+		p.told("leader-batch-bad-followers-stuck", finding.Loss, ruler, a.From, ruler.Log.LogEndOffset,
+			fmt.Sprintf("all followers end at %d, where the log of the leader, broker %s, is damaged: they can never pass it, and only the leader holds %s", a.From, ruler.Broker.Name, offsetsOf(a.To, ruler.Log.LogEndOffset)),
+			says("%s position %d, %d bytes, %s: %s", ruler.Log.Segments[a.Segment].Log.Path, a.Position, a.Length, offsetsOf(a.From, a.To), orElse(a.Detail, "not readable")))
+		f := &p.Findings[len(p.Findings)-1]
+		f.At.File, f.At.Position, f.At.Length = ruler.Log.Segments[a.Segment].Log.Path, a.Position, a.Length
+		return true
+	}
+	return false
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// tellForks: the replicas hold different records.
+func (p *Partition) tellForks() {
+	severity, n := finding.Note, 0
+	var first *Divergence
+	var evidence []finding.Evidence
+	for i := range p.Divergences {
+		d := &p.Divergences[i]
+		s, ok := p.forkSeverity(d)
+		if !ok {
+			continue
+		}
+		n++
+		severity = max(severity, s)
+		if first == nil {
+			first = d
+		}
+		if len(evidence) < 4 {
+			evidence = append(evidence, says("brokers %s and %s, %s at %s: epochs %v against %v", d.A.Broker.Name, d.B.Broker.Name, d.Kind, offsetsOf(d.From, d.To), d.Sides[0].Epochs, d.Sides[1].Epochs))
+		}
+	}
+	if first == nil {
+		return
+	}
+	summary := fmt.Sprintf("replicas hold different records from offset %d on", first.From)
+	if n > 1 {
+		summary += fmt.Sprintf(" (%d ranges)", n)
+	}
+	if severity == finding.Warning {
+		summary += "; nothing proves that what the leader lacks was ever committed"
+	}
+	p.told("divergence", severity, first.B, first.From, first.To, summary, evidence...)
+	p.Findings[len(p.Findings)-1].Count = n
+}
+
+// forkSeverity grades a divergence by what is lost with it. ok is false for what
+// is no fork, or told of otherwise.
+func (p *Partition) forkSeverity(d *Divergence) (severity finding.Severity, ok bool) {
+	switch d.Kind {
+	case diff.EpochFork, diff.ContentFork:
+	case diff.SameEpochConflict:
+		return finding.Damage, true
+	case diff.RecordLoss:
+		return finding.Loss, true
+	default:
+		return 0, false
+	}
+	if !d.Ruled {
+		return finding.Damage, true
+	}
+	for i := range p.Losses {
+		if l := &p.Losses[i]; l.Committed == commitment.Yes && overlaps(l, d) {
+			return finding.Loss, true
+		}
+	}
+	// An epoch that is wholly on the losing side was led by a leader of whom the ruling
+	// log knows nothing: more than a tail that its successor had not fetched.
+	for _, e := range d.Sides[1].Epochs {
+		first := d.B.Log.Lineage.In(d.B.Log.LogStartOffset, d.From)
+		if !slices.Contains(first, e) && !p.Ruling.copy.Log.Lineage.Has(e) {
+			return finding.Damage, true
+		}
+	}
+	return finding.Warning, true
+}
+
+func overlaps(l *Loss, d *Divergence) bool {
+	return l.From != nil && *l.From < d.To && (l.To == nil || d.From < *l.To)
+}
+
+// tellCommitted: committed records that the ruling log lacks and some copy holds.
+func (p *Partition) tellCommitted() {
+	ruler := p.Ruling.copy
+	if ruler == nil || !ruler.readable() {
+		return
+	}
+	code := finding.Code("acked-records-only-on")
+	var evidence []finding.Evidence
+	from, to, n := int64(-1), int64(-1), 0
+	var holder *Copy
+	for i := range p.Losses {
+		l := &p.Losses[i]
+		if l.Committed != commitment.Yes || l.Basis != "copy" || len(l.HeldBy) == 0 || l.From == nil || l.To == nil || l.Cause == CauseDamage || p.ahead(l) {
+			continue
+		}
+		n++
+		if holder == nil {
+			from, to = *l.From, *l.To
+			holder = p.copyOf(l)
+			if l.Cause != CauseUnclean && (ruler.Log.HighWatermark == nil || *ruler.Log.HighWatermark <= *l.From) && p.forkAt(*l.From) {
+				code = "epoch-skips-committed-range"
+			}
+		}
+		to = max(to, *l.To)
+		if len(evidence) < 4 {
+			e := says("%s, epochs %v, held by %s", offsetsOf(*l.From, *l.To), l.Epochs, holders(l.HeldBy))
+			for _, x := range l.Evidence {
+				if x.Says == commitment.Yes {
+					e.Claim += ": " + x.Claim
+					break
+				}
+			}
+			evidence = append(evidence, e)
+		}
+	}
+	if holder == nil {
+		return
+	}
+	summary := fmt.Sprintf("committed records are gone from the leader's log (broker %s) and survive on other copies only: %s", ruler.Broker.Name, offsetsOf(from, to))
+	if code == "epoch-skips-committed-range" {
+		summary = fmt.Sprintf("a newer leader epoch begins at %d, below the high watermark of the one before: it replaced committed records at %s", from, offsetsOf(from, to))
+	}
+	p.told(code, finding.Loss, holder, from, to, summary, evidence...)
+	p.Findings[len(p.Findings)-1].Count = n
+}
+
+func (p *Partition) forkAt(from int64) bool {
+	return slices.ContainsFunc(p.Divergences, func(d Divergence) bool { return d.Kind == diff.EpochFork && d.From <= from && from < d.To })
+}
+
+func (p *Partition) copyOf(l *Loss) *Copy {
+	for _, c := range p.Copies {
+		if slices.Contains(l.HeldBy, c.Broker) && c.readable() {
+			return c
+		}
+	}
+	return p.Ruling.copy
+}
+
+func holders(refs []BrokerRef) string {
+	var words []string
+	for _, b := range refs {
+		words = append(words, "broker "+b.Name)
+	}
+	return listed(words)
+}
+
+// ahead reports whether a loss is the end of logs that are longer than the
+// leader's; tellBehind tells those.
+func (p *Partition) ahead(l *Loss) bool {
+	return slices.ContainsFunc(p.Divergences, func(d Divergence) bool { return d.Kind == diff.LeaderBehind && d.Ruled && overlaps(l, &d) })
+}
+
+// tellBehind: the leader's log is the shorter one. In its own newest epoch it lost
+// its tail; in a newer one it was elected without these records.
+func (p *Partition) tellBehind() {
+	ruler := p.Ruling.copy
+	if ruler == nil || !ruler.readable() {
+		return
+	}
+	var longest *Divergence
+	var evidence []finding.Evidence
+	for i := range p.Divergences {
+		d := &p.Divergences[i]
+		if d.Kind != diff.LeaderBehind || !d.Ruled || d.CopiedLater {
+			continue
+		}
+		if longest == nil || d.To > longest.To {
+			longest = d
+		}
+		below := int64(0)
+		if hw := d.B.Log.HighWatermark; hw != nil {
+			below = max(min(*hw, d.To)-d.From, 0)
+		}
+		evidence = append(evidence, says("broker %s ends at %d, %d offsets above the leader's end; %d of them lie below its stored high watermark", d.B.Broker.Name, d.To, d.To-d.From, below))
+	}
+	counts := slices.ContainsFunc(p.Losses, func(l Loss) bool { return l.Counts() && longest != nil && overlaps(&l, longest) })
+	if longest == nil || !counts {
+		return
+	}
+	if ruler.Log.LatestEpoch() <= longest.B.Log.Lineage.Latest() {
+		p.told("replica-ahead-of-leader", finding.Loss, longest.B, longest.From, longest.To,
+			fmt.Sprintf("broker %s holds %d offsets more than the leader, broker %s, in the leader's own newest epoch (%s): the leader lost its tail", longest.B.Broker.Name, longest.To-longest.From, ruler.Broker.Name, offsetsOf(longest.From, longest.To)), evidence...)
+		return
+	}
+	// Offsets that two or more replicas held may have been acknowledged to acks=all
+	// producers with min.insync.replicas 2; those of one replica to acks=1 producers.
+	var ends []int64
+	for _, c := range p.Live() {
+		if c.readable() && c != ruler && c.Log.LogEndOffset > longest.From {
+			ends = append(ends, c.Log.LogEndOffset)
+		}
+	}
+	slices.Sort(ends)
+	slices.Reverse(ends)
+	estimate := []finding.Evidence{says("acks=1: the longest log counts, %d records", ends[0]-longest.From)}
+	if len(ends) > 1 {
+		estimate = append(estimate, says("acks=all with min.insync.replicas 2: what two replicas held counts, %d records", ends[1]-longest.From))
+	} else {
+		estimate = append(estimate, says("acks=all with min.insync.replicas 2: 0 records, if the replicas among these inputs are all"))
+	}
+	p.told("unclean-election-estimate", finding.Loss, longest.B, longest.From, longest.To,
+		fmt.Sprintf("broker %s leads in epoch %d and lacks what other replicas wrote before it: up to %d records from offset %d on", ruler.Broker.Name, ruler.Log.LatestEpoch(), ends[0]-longest.From, longest.From), append(estimate, evidence...)...)
+}
