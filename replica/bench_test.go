@@ -88,3 +88,18 @@ func BenchmarkRead16KiB(b *testing.B)  { benchRead(b, benchLog(64<<20, 16, 1000)
 func BenchmarkBare16KiB(b *testing.B)  { benchBare(b, benchLog(64<<20, 16, 1000)) }
 func BenchmarkReadSingle(b *testing.B) { benchRead(b, benchLog(16<<20, 1, 130)) }
 func BenchmarkBareSingle(b *testing.B) { benchBare(b, benchLog(16<<20, 1, 130)) }
+
+func benchRecords(b *testing.B, data []byte) {
+	src := benchSource(b, data)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		l, err := Read(context.Background(), src, Options{Records: true})
+		if err != nil || l.Batches == 0 || len(l.Anomalies.Kept) > 0 {
+			b.Fatal(err, l.Anomalies.Kept)
+		}
+	}
+}
+
+func BenchmarkRecords16KiB(b *testing.B)  { benchRecords(b, benchLog(64<<20, 16, 1000)) }
+func BenchmarkRecordsSingle(b *testing.B) { benchRecords(b, benchLog(16<<20, 1, 130)) }

@@ -1,50 +1,75 @@
 package replica
 
-// edgeWatch finds the first and the last whole batch of a log when their epoch
-// stands alone: it occurs in that one batch only.
-type edgeWatch struct {
-	first, last       Block // the first batch of the first and of the last run of equal epochs
-	firstRun, lastRun int64 // batches in them
-	runs              int
+// Run is a run of neighbouring batches that claim one leader epoch, so short that
+// flipped bits could have made it: no CRC covers the epoch. Batches that a flaw
+// corrects count with the corrected epoch.
+type Run struct {
+	Block   // its first batch
+	Batches int64
+	End     int64 // end offset of its last batch, exclusive
+	// Before and After are the epochs of the runs on both sides, -1 where the log begins or
+	// ends with this one.
+	Before, After int32
 }
 
-func (e *edgeWatch) see(b *Block) {
-	if !b.Whole() || b.Legacy {
-		return
-	}
+// AtStart reports whether the log begins with the run.
+func (r *Run) AtStart() bool { return r.Before < 0 }
+
+// AtEnd reports whether the log ends with it.
+func (r *Run) AtEnd() bool { return r.After < 0 }
+
+const (
+	shortRun = 2   // batches
+	maxRuns  = 256 // that are kept
+)
+
+// runWatch finds the short runs of a log.
+type runWatch struct {
+	run  Run // the last one
+	any  bool
+	more bool // there was one before it
+	out  []Run
+	log  *Log
+}
+
+func (w *runWatch) see(b *Block) {
 	switch {
-	case e.runs == 0:
-		e.first, e.last, e.runs, e.firstRun, e.lastRun = *b, *b, 1, 1, 1
-	case b.Epoch == e.last.Epoch:
-		e.more(1)
+	case !b.Whole() || b.Legacy:
+	case w.any && b.Epoch == w.run.Epoch:
+		w.grow(1, b.Next())
 	default:
-		e.last = *b
-		e.lastRun = 1
-		e.runs++
+		before := int32(-1)
+		if w.any {
+			before = w.run.Epoch
+			w.close(b.Epoch)
+			w.more = true
+		}
+		w.run = Run{Block: *b, Batches: 1, End: b.Next(), Before: before, After: -1}
+		w.any = true
 	}
 }
 
-// more sees n more batches of the last one's epoch.
-func (e *edgeWatch) more(n int64) {
-	e.lastRun += n
-	if e.runs == 1 {
-		e.firstRun += n
+// grow adds n more batches to the last run; they end at the offset end, exclusive.
+func (w *runWatch) grow(n, end int64) {
+	w.run.Batches += n
+	w.run.End = max(w.run.End, end)
+}
+
+// close keeps the last run if it is short. One that the directory's own checkpoint
+// knows, at that offset, needs no other witness.
+func (w *runWatch) close(after int32) {
+	w.run.After = after
+	if w.run.Batches <= shortRun && len(w.out) < maxRuns && !w.log.hasCheckpointEntry(w.run.Epoch, w.run.Base) {
+		w.out = append(w.out, w.run)
 	}
 }
 
-// result returns the lone edges. An epoch that the directory's own checkpoint
-// knows at that offset is no lone one.
-func (e *edgeWatch) result(l *Log) (first, last *Block) {
-	if e.runs < 2 {
-		return nil, nil
+// result returns the short runs. A log with one run has none: nothing in it says
+// otherwise.
+func (w *runWatch) result() []Run {
+	if !w.more {
+		return nil
 	}
-	if e.firstRun == 1 && !l.hasCheckpointEntry(e.first.Epoch, e.first.Base) {
-		b := e.first
-		first = &b
-	}
-	if e.lastRun == 1 && !l.hasCheckpointEntry(e.last.Epoch, e.last.Base) {
-		b := e.last
-		last = &b
-	}
-	return first, last
+	w.close(-1)
+	return w.out
 }

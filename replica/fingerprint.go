@@ -157,8 +157,7 @@ func (f *Fingerprint) before(from int64) *Window {
 // CRC and length, not where it lies.
 func digest(base, last int64, epoch int32, crc uint32, length int64) uint64 {
 	h := mix(uint64(base)^0x9e3779b97f4a7c15, uint64(last)^0xd1b54a32d192ed03)
-	h = mix(h^uint64(uint32(epoch))<<32^uint64(crc), uint64(length)^0x8cb92ba72f3d8dd7)
-	return mix(h^0xaef17502108ef2d9, h>>7^0xe7037ed1a0b428db)
+	return mix(h^uint64(uint32(epoch))<<32^uint64(crc), uint64(length)^0x8cb92ba72f3d8dd7)
 }
 
 func mix(a, b uint64) uint64 {

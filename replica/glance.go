@@ -65,7 +65,7 @@ func (l *Log) glanceAt(i int) error {
 			}
 			continue
 		}
-		if f.Size == 0 && empty && i == len(l.Segments)-1 && i > 0 {
+		if f.Size == 0 && empty && f.Kind == logdir.KindIndex && i == len(l.Segments)-1 && i > 0 {
 			tell(ZeroCapacityIndex, f, 0, "a preallocated file, or none", "0 bytes")
 			continue
 		}

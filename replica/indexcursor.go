@@ -46,7 +46,8 @@ type indexCursor struct {
 	stale   indexEntry
 }
 
-const chunkEntries = 2048
+// chunkEntries are read at once: an entry costs little beside the opening of the file.
+const chunkEntries = 8192
 
 // open begins a file. scan, width and strict are set, the rest is overwritten.
 func (c *indexCursor) open(file *logdir.File, shape func(io.ReaderAt, int64) (segment.IndexShape, error)) error {

@@ -56,10 +56,10 @@ type Log struct {
 	// Producers is the producer state at the log end; nil without Options.Files.
 	Producers *Producers
 
-	// FirstEdge and LastEdge are the first and the last batch when the epoch of it
-	// differs from all others near it, so that only an outside witness can tell
-	// whether it is real.
-	FirstEdge, LastEdge *Block
+	// ShortRuns are runs of one or two batches whose epoch differs from that of their
+	// neighbours, and which the directory's own epoch file does not know: only an outside
+	// witness can tell whether it is real. At most 256, in file order.
+	ShortRuns []Run
 
 	opt         Options // of Read
 	careful     bool    // no short way for batches in line: for tests
@@ -67,10 +67,9 @@ type Log struct {
 	open        rofs.File // the segment that Batch read last
 	openSegment int
 
-	dense             bool
-	startsAtSegment   bool
-	firstEpochSuspect bool
-	lastEpochSuspect  bool
+	dense           bool
+	startsAtSegment bool
+	doubts          []Doubt
 }
 
 // Progress is told how many bytes have been read since the last call.
@@ -98,40 +97,27 @@ func Read(ctx context.Context, src Source, opt Options) (*Log, error) {
 	return l, l.settleStart()
 }
 
-// DoubtEdges marks the epoch of the first or last batch as suspect and reads the
-// log again with that in force. The caller has looked for witnesses elsewhere
-// and found none.
-func (l *Log) DoubtEdges(ctx context.Context, first, last bool) error {
-	l.firstEpochSuspect, l.lastEpochSuspect = first, last
-	again := l.opt // what the first pass said of the files beside the .log is said anew
-	again.Progress = nil
-	if err := l.pass(ctx, again); err != nil {
-		return err
-	}
-	return l.settleStart()
-}
-
 func (l *Log) pass(ctx context.Context, opt Options) error {
 	l.Ascending, l.Sparse, l.HasLegacy = true, false, false
 	l.Batches, l.Bytes, l.BytesVerified, l.MaxTimestamp = 0, 0, 0, -1
 	l.Lineage, l.Fingerprint, l.Anomalies = nil, Fingerprint{}, Anomalies{}
 	l.EpochStarted = map[int32]int64{}
-	l.FirstEdge, l.LastEdge = nil, nil
+	l.ShortRuns = nil
 	l.LogEndOffset = 0
 	if n := len(l.Segments); n > 0 {
 		l.LogEndOffset = l.Segments[0].BaseOffset
 	}
 
-	t := tally{log: l, ctx: ctx, progress: opt.Progress, lastSegment: -1}
+	t := tally{log: l, ctx: ctx, progress: opt.Progress, runs: runWatch{log: l}, lastSegment: -1}
 	s := stream{
 		log: l, prevNext: -1, prevEpoch: -1,
 		anomaly: l.Anomalies.add,
 		before:  l.Fingerprint.add,
-		watch:   l.watchers(opt),
 		tally:   &t,
 		careful: l.careful,
 		ahead:   runtime.GOMAXPROCS(0) > 1,
 	}
+	s.setWatchers(l.watchers(opt))
 	if opt.Records {
 		s.records = newRecordWatch(l)
 		defer s.records.abandon()
@@ -153,7 +139,7 @@ func (l *Log) pass(ctx context.Context, opt Options) error {
 			l.LogEndOffset = last
 		}
 	}
-	l.FirstEdge, l.LastEdge = t.edges.result(l)
+	l.ShortRuns = t.runs.result()
 	return nil
 }
 

@@ -79,20 +79,27 @@ func (w *recordWatch) frame(seg int, f *segment.Frame) {
 		w.log.Anomalies.add(a)
 		return
 	}
-	if len(f.Raw) > maxCopied {
+	w.add(seg, f.Pos, f.Raw, f.Kind == segment.Legacy)
+}
+
+// batch takes a copy of a sound batch of magic 2.
+func (w *recordWatch) batch(seg int, position int64, raw []byte) { w.add(seg, position, raw, false) }
+
+func (w *recordWatch) add(seg int, position int64, raw []byte, legacy bool) {
+	it := parcelItem{seg, position, len(raw), legacy}
+	if len(raw) > maxCopied {
 		w.send()
-		w.filling = &parcel{data: f.Raw, items: []parcelItem{{seg, f.Pos, len(f.Raw), f.Kind == segment.Legacy}}, done: w.filling.done}
+		w.filling = &parcel{data: raw, items: []parcelItem{it}, done: w.filling.done}
 		w.send()
 		w.drain(0)
 		return
 	}
-	p := w.filling
-	if len(p.data) > 0 && len(p.data)+len(f.Raw) > parcelSize {
+	if p := w.filling; len(p.data) > 0 && len(p.data)+len(raw) > parcelSize {
 		w.send()
-		p = w.filling
 	}
-	p.data = append(p.data, f.Raw...)
-	p.items = append(p.items, parcelItem{seg, f.Pos, len(f.Raw), f.Kind == segment.Legacy})
+	p := w.filling
+	p.data = append(p.data, raw...)
+	p.items = append(p.items, it)
 }
 
 // send hands the parcel that is being filled to a worker.

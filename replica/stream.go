@@ -27,6 +27,9 @@ type stream struct {
 	// before is told of the state in front of each block; nil to stay silent.
 	before func(b *Block, prevNext int64, prevEpoch int32)
 	watch  []watcher
+	// quietWatch are the same, if they need not see all batches.
+	quietWatch []quietWatcher
+	skipped    skipped // what they are told next; here so that it is not allocated
 	// records decodes what is in the batches; nil to look at headers only.
 	records *recordWatch
 	// tally counts the frames and takes the batches in line, of which neither before nor
@@ -37,7 +40,10 @@ type stream struct {
 	careful bool
 	ahead   bool // read ahead on another core
 
-	base      int64 // base offset of the segment being read
+	seg   int   // the segment being read
+	base  int64 // its base offset
+	frame segment.Frame
+
 	prevNext  int64 // end offset of the last block emitted, -1 at the start of a log
 	prevEpoch int32 // epoch of it, -1 unknown
 	pending   Block
@@ -82,39 +88,20 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 		lowest = s.pending.Next()
 	}
 	s.base = seg.BaseOffset
+	s.seg = i
 	s.join()
-	goOn = true
-	// Called, not ranged over: at a batch of 300 bytes the loop's own state is felt.
-	segment.Walk(f, seg.Log.Size, segment.ScanOptions{From: position, NextOffset: lowest, ReadAhead: s.ahead})(func(f *segment.Frame, failed error) bool {
-		if failed != nil {
-			err = withPath(failed, seg.Log.Path)
-			return false
+	for run, err := range segment.Runs(f, seg.Log.Size, segment.ScanOptions{From: position, NextOffset: lowest, ReadAhead: s.ahead}) {
+		if err == nil {
+			goOn, err = s.take(run, yield)
 		}
-		if len(s.watch) > 0 {
-			if err = watched(s.watch, f); err != nil {
-				return false
-			}
+		if err != nil {
+			return false, withPath(err, seg.Log.Path)
 		}
-		if s.records != nil {
-			s.records.frame(i, f)
+		if !goOn {
+			return false, nil
 		}
-		if s.inLine(i, f) {
-			if s.line.bytes < tellEvery {
-				return true
-			}
-			s.leave(i)
-			goOn = s.tally.tell()
-		} else {
-			s.leave(i)
-			goOn = (s.tally == nil || s.tally.frame(f)) && s.take(i, f, yield)
-		}
-		s.join()
-		return goOn
-	})
-	s.leave(i)
-	if err != nil || !goOn {
-		return false, err
 	}
+	s.leave()
 	for _, w := range s.watch {
 		if err := w.end(i); err != nil {
 			return false, err
@@ -123,8 +110,51 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 	return true, nil
 }
 
-// take takes every frame that the line does not.
-func (s *stream) take(i int, f *segment.Frame, yield func(*Block) bool) bool {
+// take takes the next part of a file: batches in line together, all others one by one.
+func (s *stream) take(run *segment.Run, yield func(*Block) bool) (goOn bool, err error) {
+	if run.Odd != nil {
+		return s.takeFrame(run.Odd, yield)
+	}
+	for i := 0; i < len(run.Sound); {
+		n, err := s.inLine(run, i)
+		if err != nil {
+			return false, err
+		}
+		if i += n; i == len(run.Sound) {
+			break
+		}
+		if n > 0 {
+			continue // the line ended, or was cut
+		}
+		run.Frame(i, &s.frame)
+		if goOn, err := s.takeFrame(&s.frame, yield); err != nil || !goOn {
+			return false, err
+		}
+		i++
+	}
+	if s.line.bytes >= tellEvery {
+		s.leave()
+		s.join()
+		return s.tally.tell(), nil
+	}
+	return true, nil
+}
+
+// takeFrame takes a frame that the line does not.
+func (s *stream) takeFrame(f *segment.Frame, yield func(*Block) bool) (goOn bool, err error) {
+	s.leave()
+	defer s.join()
+	if s.records != nil {
+		s.records.frame(s.seg, f)
+	}
+	if err := watched(s.watch, f); err != nil {
+		return false, err
+	}
+	return (s.tally == nil || s.tally.frame(f)) && s.block(s.seg, f, yield), nil
+}
+
+// block makes a block of a frame that is one.
+func (s *stream) block(i int, f *segment.Frame, yield func(*Block) bool) bool {
 	b := &s.incoming
 	switch f.Kind {
 	case segment.Batch:
@@ -183,7 +213,7 @@ func (s *stream) flush(next *Block, yield func(*Block) bool) bool {
 func (s *stream) follows(b *Block) bool {
 	return b.WrittenBase == s.prevNext && b.WrittenEpoch == s.prevEpoch && s.prevEpoch >= 0 && b.Flaws == 0 && !b.Legacy &&
 		b.spanWritten > 0 && b.WrittenBase <= math.MaxInt64-1-b.spanWritten &&
-		!s.careful && !s.log.firstEpochSuspect && !s.log.lastEpochSuspect
+		!s.careful && len(s.log.doubts) == 0
 }
 
 // settle decides on the flaws of the pending block.
@@ -217,18 +247,18 @@ func (s *stream) settle(next *Block) {
 			p.Base, p.Last = s.prevNext, s.prevNext+span-1
 		}
 	}
+	doubted, isDoubted := s.log.doubted(p)
 	switch {
+	case isDoubted:
+		if doubted != p.WrittenEpoch {
+			p.Flaws |= SuspectEpoch
+			p.Epoch = doubted
+		}
 	case s.prevEpoch >= 0 && p.WrittenEpoch != s.prevEpoch && next != nil && next.WrittenEpoch == s.prevEpoch && !next.Legacy && next.Flaws == 0:
 		if !s.log.hasCheckpointEntry(p.WrittenEpoch, p.Base) {
 			p.Flaws |= SuspectEpoch
 			p.Epoch = s.prevEpoch
 		}
-	case next == nil && s.log.lastEpochSuspect && s.prevEpoch >= 0:
-		p.Flaws |= SuspectEpoch
-		p.Epoch = s.prevEpoch
-	case s.prevEpoch < 0 && s.log.firstEpochSuspect && next != nil && next.Flaws == 0:
-		p.Flaws |= SuspectEpoch
-		p.Epoch = next.WrittenEpoch
 	}
 }
 
@@ -379,6 +409,9 @@ func (l *Log) Blocks(from, to int64) iter.Seq2[Block, error] {
 
 // withPath adds the file's name to a read error that lacks it.
 func withPath(err error, path string) error {
+	if err == nil {
+		return nil
+	}
 	var re *segment.ReadError
 	if errors.As(err, &re) {
 		if re.Path == "" {

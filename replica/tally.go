@@ -14,7 +14,7 @@ type tally struct {
 	err         error // ctx's
 	progress    Progress
 	untold      int64 // bytes that progress does not know of
-	edges       edgeWatch
+	runs        runWatch
 	lastSegment int // of the last block, -1 before the first
 }
 
@@ -44,7 +44,7 @@ func (t *tally) frame(f *segment.Frame) bool {
 // block adds a block to the facts.
 func (t *tally) block(b *Block) bool {
 	t.log.account(b, t.lastSegment >= 0)
-	t.edges.see(b)
+	t.runs.see(b)
 	t.lastSegment = b.Segment
 	return true
 }
@@ -65,6 +65,8 @@ type line struct {
 	batches int64
 	bytes   int64
 	maxTime int64
+	end     int64 // of the last batch in the .log, in bytes
+	quiet   quiet
 
 	// The fingerprint's last window, and the base offsets that belong to it, >> shift.
 	window *Window
@@ -77,7 +79,7 @@ func (s *stream) join() {
 	l := s.log
 	s.line = line{
 		open: s.tally != nil && !s.careful && s.tally.lastSegment >= 0 && !s.pendingOK && len(s.trail) == 0 &&
-			s.prevEpoch >= 0 && s.prevNext >= s.base && !l.firstEpochSuspect && !l.lastEpochSuspect,
+			s.prevEpoch >= 0 && s.prevNext >= s.base && len(l.doubts) == 0,
 		epoch: s.prevEpoch, next: s.prevNext, maxTime: -1,
 	}
 	if n := len(l.Fingerprint.windows); n > 0 {
@@ -89,34 +91,53 @@ func (x *line) look(f *Fingerprint, w *Window) {
 	x.window, x.key, x.shift = w, w.key, f.shift
 }
 
-// inLine takes a frame that is in line, and reports whether it was.
-func (s *stream) inLine(seg int, f *segment.Frame) bool {
-	x, h := &s.line, &f.Batch.Header
-	next := h.BaseOffset + int64(h.LastOffsetDelta) + 1
-	if !x.open || f.Kind != segment.Batch || f.Damage != nil ||
-		h.BaseOffset != x.next || h.PartitionLeaderEpoch != x.epoch || next <= x.next { // or it overflows
-		return false
+// inLine takes the batches of a run that are in line, from the i-th on, and returns how many
+// these are.
+func (s *stream) inLine(run *segment.Run, i int) (int, error) {
+	x := &s.line
+	if !x.open {
+		return 0, nil
 	}
-	if h.BaseOffset>>(x.shift&63) != x.key {
-		fp := &s.log.Fingerprint
-		x.look(fp, fp.window(h.BaseOffset, Window{segment: seg, position: f.Pos, prevNext: x.next, prevEpoch: x.epoch}))
+	told := len(s.watch) > 0
+	list := run.Sound[i:]
+	for n := range list {
+		h, position := &list[n].Header, list[n].Pos
+		next := h.BaseOffset + int64(h.LastOffsetDelta) + 1
+		if h.BaseOffset != x.next || h.PartitionLeaderEpoch != x.epoch || next <= x.next { // or it overflows
+			return n, nil
+		}
+		size := h.Size()
+		if h.BaseOffset>>(x.shift&63) != x.key {
+			fp := &s.log.Fingerprint
+			x.look(fp, fp.window(h.BaseOffset, Window{segment: s.seg, position: position, prevNext: x.next, prevEpoch: x.epoch}))
+		}
+		x.window.Sum += digest(h.BaseOffset, next-1, h.PartitionLeaderEpoch, h.CRC, size)
+		x.window.Count++
+		x.next = next
+		x.end = position + size
+		x.batches++
+		x.bytes += size
+		x.maxTime = max(x.maxTime, h.MaxTimestamp)
+		if h.RecordCount <= h.LastOffsetDelta && h.RecordCount >= 0 && !h.Attributes.Control() {
+			s.log.Sparse, s.log.dense = true, false
+		}
+		if told && !x.quiet.skips(h, position, next) {
+			if err := s.watchInLine(run, i+n); err != nil {
+				return n, err
+			}
+		}
+		if s.records != nil {
+			s.records.batch(s.seg, position, run.Raw(i+n))
+		}
 	}
-	x.window.Sum += digest(h.BaseOffset, next-1, h.PartitionLeaderEpoch, h.CRC, f.Len)
-	x.window.Count++
-	x.next = next
-	x.batches++
-	x.bytes += f.Len
-	x.maxTime = max(x.maxTime, h.MaxTimestamp)
-	if h.RecordCount <= h.LastOffsetDelta && h.RecordCount >= 0 && !h.Attributes.Control() {
-		s.log.Sparse, s.log.dense = true, false
-	}
-	return true
+	return len(list), nil
 }
 
 // leave adds the line to the facts, before a frame that is not in line.
-func (s *stream) leave(seg int) {
+func (s *stream) leave() {
 	x, l, t := &s.line, s.log, s.tally
 	if x.batches > 0 {
+		s.endQuiet(x.end, x.next)
 		s.prevNext = x.next
 		l.Batches += x.batches
 		l.Bytes += x.bytes
@@ -124,9 +145,9 @@ func (s *stream) leave(seg int) {
 		l.LogEndOffset = x.next
 		l.Lineage[len(l.Lineage)-1].To = x.next
 		l.MaxTimestamp = max(l.MaxTimestamp, x.maxTime)
-		t.edges.more(x.batches)
+		t.runs.grow(x.batches, x.next)
 		t.untold += x.bytes
-		t.lastSegment = seg
+		t.lastSegment = s.seg
 	}
 	s.line = line{}
 }

@@ -83,7 +83,7 @@ func BenchmarkBare(b *testing.B) {
 	}
 }
 
-func BenchmarkWalk(b *testing.B) {
+func BenchmarkRuns(b *testing.B) {
 	for _, s := range sizes {
 		b.Run(s.name, func(b *testing.B) {
 			log := benchLog(s.size)
@@ -92,14 +92,32 @@ func BenchmarkWalk(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				next := int64(0)
-				for f, err := range segment.Walk(r, int64(len(log)), segment.ScanOptions{}) {
-					if err != nil || f.Kind != segment.Batch || f.Damage != nil {
-						b.Fatal(f, err)
+				for run, err := range segment.Runs(r, int64(len(log)), segment.ScanOptions{}) {
+					if err != nil || run.Odd != nil {
+						b.Fatal(run, err)
 					}
-					next = f.Batch.NextOffset()
+					next = run.Sound[len(run.Sound)-1].Header.NextOffset()
 				}
 				if next != int64(len(log)/s.size) {
 					b.Fatal(next)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	for _, s := range sizes {
+		b.Run(s.name, func(b *testing.B) {
+			log := benchLog(s.size)
+			r := bytes.NewReader(log)
+			b.SetBytes(int64(len(log)))
+			b.ReportAllocs()
+			for b.Loop() {
+				for f, err := range segment.Scan(r, int64(len(log)), segment.ScanOptions{}) {
+					if err != nil || f.Kind != segment.Batch || f.Damage != nil {
+						b.Fatal(f, err)
+					}
 				}
 			}
 		})

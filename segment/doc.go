@@ -48,7 +48,8 @@
 //
 // # Lifetimes
 //
-// Raw, in a frame and in its batch, is borrowed from the read buffer until the next step
+// Scan copies each frame for its caller; Walk and Runs lend them, which matters where batches
+// are small. Raw, in a frame and in its batch, is borrowed from the read buffer until the next step
 // of the iteration. Everything else may be kept.
 //
 // This package never stops at damage, calls a failed read damage, skips a byte silently,

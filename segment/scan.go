@@ -61,19 +61,27 @@ func Scan(r io.ReaderAt, size int64, opt ScanOptions) iter.Seq2[Frame, error] {
 	}
 }
 
-// Walk is [Scan] for those who look at every batch of large files: the frame itself is
-// borrowed too, until the next step, and must not be changed. It is nil with an error.
-// (Copying a frame takes as long as the CRC of a small batch.)
+// Walk is [Scan] without copying: the frame itself is borrowed too, until the next step,
+// and must not be changed. It is nil with an error.
 func Walk(r io.ReaderAt, size int64, opt ScanOptions) iter.Seq2[*Frame, error] {
 	return func(yield func(*Frame, error) bool) {
-		from := max(opt.From, 0)
-		if from >= size {
-			return
-		}
-		s := newScanner(r, from, size, opt)
-		defer s.main.settle()
-		if err := s.run(yield); err != nil {
-			yield(nil, err)
+		f := new(Frame)
+		for run, err := range Runs(r, size, opt) {
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case run.Odd != nil:
+				if !yield(run.Odd, nil) {
+					return
+				}
+				continue
+			}
+			for i := range run.Sound {
+				if run.Frame(i, f); !yield(f, nil) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -85,7 +93,8 @@ type scanner struct {
 	offsets tracker
 	stopped bool // the consumer has had enough
 	search  search
-	odd     Frame // the last one that was not handed over by run
+	out     Run
+	odd     Frame // what out.Odd points to
 }
 
 func newScanner(r io.ReaderAt, from, size int64, opt ScanOptions) *scanner {
@@ -99,35 +108,19 @@ func newScanner(r io.ReaderAt, from, size int64, opt ScanOptions) *scanner {
 	if opt.ReadAhead && n < size-from {
 		s.main.readAhead()
 	}
+	s.out.list = make([]SoundBatch, min(maxRun, 1+(size-from)/batch.HeaderSize))
 	s.search = search{scanner: s, span: size - from, side: window{r: r, size: size}, sure: -1}
 	return s
 }
 
 // run is the way through sound batches; step takes everything else.
-func (s *scanner) run(yield func(*Frame, error) bool) error {
-	f := Frame{Kind: Batch} // kept over the steps: only what changes is written
-	h := &f.Batch.Header
+func (s *scanner) run(yield func(*Run, error) bool) error {
 	for s.pos < s.size && !s.stopped {
 		if !s.search.unfinished {
-			b := s.main.from(s.pos)
-			for batch.Plausible(b) {
-				decodeHeader(h, (*[batch.HeaderSize]byte)(b))
-				total := h.Size()
-				if total > int64(len(b)) {
-					break
-				}
-				raw := b[:total:total]
-				if crc32.Checksum(raw[21:], castagnoli) != h.CRC {
-					break
-				}
-				s.offsets.see(h.BaseOffset, h.NextOffset())
-				f.Pos, f.Len, f.Claimed = s.pos, total, total
-				f.Batch.Raw, f.Raw = raw, raw
-				s.pos += total
-				if !yield(&f, nil) {
-					return nil
-				}
-				b = b[total:]
+			b := s.sound(s.main.from(s.pos))
+			if len(s.out.Sound) > 0 {
+				s.stopped = !yield(&s.out, nil)
+				continue
 			}
 			if more, err := s.load(b); err != nil {
 				return err
@@ -142,6 +135,30 @@ func (s *scanner) run(yield func(*Frame, error) bool) error {
 		}
 	}
 	return nil
+}
+
+// sound collects the sound batches that b begins with, as far as there is room in out, and
+// returns what is left of b. It makes up nearly all of the time that is not spent in reading.
+func (s *scanner) sound(b []byte) []byte {
+	out := &s.out
+	out.bytes, out.pos = b, s.pos
+	list, n, pos := out.list, 0, s.pos
+	for n < len(list) && batch.Plausible(b) {
+		x := &list[n]
+		decodeHeader(&x.Header, (*[batch.HeaderSize]byte)(b))
+		total := x.Header.Size()
+		if total > int64(len(b)) || crc32.Checksum(b[21:total], castagnoli) != x.Header.CRC {
+			break
+		}
+		s.offsets.see(x.Header.BaseOffset, x.Header.NextOffset())
+		x.Pos = pos
+		pos += total
+		b = b[total:]
+		n++
+	}
+	s.pos = pos
+	out.Sound, out.Odd = list[:n], nil
+	return b
 }
 
 // load brings into memory what b, the bytes there from the next frame on, lacks: of the
@@ -160,11 +177,12 @@ func (s *scanner) load(b []byte) (more bool, err error) {
 }
 
 // emit hands over one frame and moves on behind it.
-func (s *scanner) emit(yield func(*Frame, error) bool, f Frame) {
+func (s *scanner) emit(yield func(*Run, error) bool, f Frame) {
 	if f.Pos != s.pos || f.Len <= 0 || f.End() > s.size {
 		panic("segment: frames do not tile")
 	}
 	s.pos = f.End()
 	s.odd = f
-	s.stopped = !yield(&s.odd, nil)
+	s.out.Sound, s.out.Odd = nil, &s.odd
+	s.stopped = !yield(&s.out, nil)
 }

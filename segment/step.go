@@ -25,7 +25,7 @@ func (a *suspect) end() int64 { return a.pos + a.total() }
 func (a *suspect) holds(end int64) bool { return a.sized && end <= a.end() }
 
 // step takes what stands at the chain's place and is not a sound batch of magic 2.
-func (s *scanner) step(yield func(*Frame, error) bool) error {
+func (s *scanner) step(yield func(*Run, error) bool) error {
 	if s.search.unfinished {
 		return s.gap(yield, &suspect{pos: s.pos})
 	}
@@ -67,7 +67,7 @@ func (s *scanner) step(yield func(*Frame, error) bool) error {
 }
 
 // whole takes a header whose length fits.
-func (s *scanner) whole(yield func(*Frame, error) bool, a *suspect) error {
+func (s *scanner) whole(yield func(*Run, error) bool, a *suspect) error {
 	crc, raw, err := s.checksum(a)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *scanner) frame(a *suspect, n int64, raw []byte) (Frame, error) {
 }
 
 // damaged emits a batch or message whose length can be believed and whose bytes cannot.
-func (s *scanner) damaged(yield func(*Frame, error) bool, a *suspect) error {
+func (s *scanner) damaged(yield func(*Run, error) bool, a *suspect) error {
 	if a.magic < 0 {
 		s.emit(yield, Frame{Kind: Junk, Pos: a.pos, Len: a.total(), Claimed: a.total(), Damage: a.damage})
 		return nil
@@ -182,7 +182,7 @@ func (s *scanner) damaged(yield func(*Frame, error) bool, a *suspect) error {
 }
 
 // mended emits a batch whose CRC verifies up to end: only its length is wrong.
-func (s *scanner) mended(yield func(*Frame, error) bool, a *suspect, end int64) error {
+func (s *scanner) mended(yield func(*Run, error) bool, a *suspect, end int64) error {
 	n := end - a.pos
 	f, err := s.frame(a, n, nil)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *scanner) mended(yield func(*Frame, error) bool, a *suspect, end int64) 
 }
 
 // gap emits what lies between the chain's end at a and the place where it goes on.
-func (s *scanner) gap(yield func(*Frame, error) bool, a *suspect) error {
+func (s *scanner) gap(yield func(*Run, error) bool, a *suspect) error {
 	found, err := s.search.next(a)
 	switch {
 	case err != nil:
@@ -223,7 +223,7 @@ func (a *suspect) claim() int64 {
 
 // pieces emits the stretch from a to end as Junk, with the Zeros and Embedded frames that
 // the search has found in it.
-func (s *scanner) pieces(yield func(*Frame, error) bool, a *suspect, end int64) error {
+func (s *scanner) pieces(yield func(*Run, error) bool, a *suspect, end int64) error {
 	f := Frame{Kind: Junk, Claimed: a.claim()}
 	if a.damage != nil {
 		f.Damage = a.damage
@@ -264,7 +264,7 @@ func (s *scanner) pieces(yield func(*Frame, error) bool, a *suspect, end int64) 
 }
 
 // zeros takes a run of zero bytes at the chain's place.
-func (s *scanner) zeros(yield func(*Frame, error) bool) error {
+func (s *scanner) zeros(yield func(*Run, error) bool) error {
 	end := s.pos + overhead
 	for end < s.size {
 		b := s.main.from(end)

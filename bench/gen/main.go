@@ -1,11 +1,12 @@
 // Command gen writes the data that the benchmark reads: a folder with broker-1
 // and broker-2, each a log directory with one partition t-0, byte for byte the
-// same, as two brokers leave it after a clean stop. One segment of uncompressed
-// magic 2 batches, with its two indexes.
+// same, as two brokers leave it after a clean stop. One segment of magic 2 batches,
+// or several of -bytes each, with its indexes.
 //
 // It shares no code with the decoders that are measured.
 //
-//	gen -out DIR [-bytes 1073741824] [-batch 16384] [-record 256]
+//	gen -out DIR [-bytes 1073741824] [-batch 16384] [-record 256] [-codec none|lz4|zstd]
+//	    [-brokers 2] [-segments 1]
 package main
 
 import (
@@ -26,8 +27,11 @@ func main() {
 	var o options
 	flag.StringVar(&o.dir, "out", "", "folder to make; must not exist")
 	flag.Int64Var(&o.bytes, "bytes", 1<<30, "size of the .log file: the whole batches that fit")
-	flag.IntVar(&o.batchBytes, "batch", 16<<10, "size of a batch")
+	flag.IntVar(&o.batchBytes, "batch", 16<<10, "size of a batch before compression; below -record: one record each")
 	flag.IntVar(&o.recordBytes, "record", 256, "size of a record's value")
+	flag.StringVar(&o.codec, "codec", "none", "none, lz4 or zstd")
+	flag.IntVar(&o.brokers, "brokers", 2, "1 or 2")
+	flag.IntVar(&o.segments, "segments", 1, "number of segments")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
@@ -39,11 +43,13 @@ type options struct {
 	dir                     string
 	bytes                   int64
 	batchBytes, recordBytes int
+	codec                   string
+	brokers, segments       int
 }
 
 func run(o options) error {
 	if o.dir == "" || flag.NArg() > 0 {
-		return errors.New("usage: gen -out DIR [-bytes N] [-batch N] [-record N]")
+		return errors.New("usage: gen -out DIR [-bytes N] [-batch N] [-record N] [-codec none|lz4|zstd] [-brokers N] [-segments N]")
 	}
 	if err := os.Mkdir(o.dir, 0o755); err != nil {
 		return err
@@ -55,6 +61,9 @@ func run(o options) error {
 	}
 	if err := writeBroker(first, 1, end); err != nil {
 		return err
+	}
+	if o.brokers == 1 {
+		return nil
 	}
 	second := filepath.Join(o.dir, "broker-2")
 	if err := os.MkdirAll(filepath.Join(second, "t-0"), 0o755); err != nil {
@@ -87,47 +96,11 @@ func writePartition(dir string, o options) (int64, error) {
 			return 0, err
 		}
 	}
-	log, err := os.Create(filepath.Join(dir, "00000000000000000000.log"))
-	if err != nil {
-		return 0, err
-	}
-	defer log.Close()
-	w := bufio.NewWriterSize(log, 1<<20)
-	var index, timeIndex []byte
-	var position, offset int64
-	timestamp := int64(1700000000000)
-	random := rand.New(rand.NewPCG(1, 2))
-	for {
-		b := makeBatch(o, random, offset, timestamp)
-		if position+int64(len(b.bytes)) > o.bytes {
-			break
-		}
-		if _, err := w.Write(b.bytes); err != nil {
+	l := log{random: rand.New(rand.NewPCG(1, 2)), timestamp: 1700000000000}
+	for range o.segments {
+		if err := l.writeSegment(dir, o); err != nil {
 			return 0, err
 		}
-		offset += int64(b.records)
-		// An entry at the first batch that ends more than 4 KiB after the last
-		// entry; with batches this large that is every batch but the first.
-		if position > 0 {
-			index = binary.BigEndian.AppendUint32(index, uint32(offset-1))
-			index = binary.BigEndian.AppendUint32(index, uint32(position))
-			timeIndex = binary.BigEndian.AppendUint64(timeIndex, uint64(b.maxTimestamp))
-			timeIndex = binary.BigEndian.AppendUint32(timeIndex, uint32(offset-1))
-		}
-		position += int64(len(b.bytes))
-		timestamp = b.maxTimestamp + 1
-	}
-	if err := w.Flush(); err != nil {
-		return 0, err
-	}
-	if err := log.Close(); err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.index"), index, 0o644); err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "00000000000000000000.timeindex"), timeIndex, 0o644); err != nil {
-		return 0, err
 	}
 	// The producer snapshot of a clean stop, without producers: version, CRC-32C
 	// of what follows, count.
@@ -135,7 +108,69 @@ func writePartition(dir string, o options) (int64, error) {
 	snapshot := binary.BigEndian.AppendUint16(nil, 1)
 	snapshot = binary.BigEndian.AppendUint32(snapshot, crc32.Checksum(noProducers, castagnoli))
 	snapshot = append(snapshot, noProducers...)
-	return offset, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%020d.snapshot", offset)), snapshot, 0o644)
+	return l.offset, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%020d.snapshot", l.offset)), snapshot, 0o644)
+}
+
+// log is where the partition has come to.
+type log struct {
+	random            *rand.Rand
+	offset, timestamp int64
+}
+
+// indexInterval is index.interval.bytes: an entry before the first batch that follows
+// more than so many bytes after the last entry (LogSegment.append).
+const indexInterval = 4096
+
+func (l *log) writeSegment(dir string, o options) error {
+	base := l.offset
+	name := filepath.Join(dir, fmt.Sprintf("%020d", base))
+	file, err := os.Create(name + ".log")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w := bufio.NewWriterSize(file, 1<<20)
+	var index, timeIndex []byte
+	var position, since, indexedTime int64
+	for {
+		b, err := makeBatch(o, l.random, l.offset, l.timestamp)
+		if err != nil {
+			return err
+		}
+		if position+int64(len(b.bytes)) > o.bytes {
+			break
+		}
+		if _, err := w.Write(b.bytes); err != nil {
+			return err
+		}
+		l.offset += int64(b.records)
+		l.timestamp = b.maxTimestamp + 1
+		last := uint32(l.offset - 1 - base)
+		if since > indexInterval {
+			index = binary.BigEndian.AppendUint32(index, last)
+			index = binary.BigEndian.AppendUint32(index, uint32(position))
+			timeIndex = binary.BigEndian.AppendUint64(timeIndex, uint64(b.maxTimestamp))
+			timeIndex = binary.BigEndian.AppendUint32(timeIndex, last)
+			indexedTime = b.maxTimestamp
+			since = 0
+		}
+		position += int64(len(b.bytes))
+		since += int64(len(b.bytes))
+	}
+	if last := l.timestamp - 1; last > indexedTime { // the entry of a roll or a clean stop
+		timeIndex = binary.BigEndian.AppendUint64(timeIndex, uint64(last))
+		timeIndex = binary.BigEndian.AppendUint32(timeIndex, uint32(l.offset-1-base))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name+".index", index, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(name+".timeindex", timeIndex, 0o644)
 }
 
 func writeBroker(dir string, id int, end int64) error {
