@@ -12,7 +12,7 @@ var replicaCodes = []Code{
 		Do:    "kafsck repair epochs writes a new one from the batches; kafsck epochs shows the file, what Kafka holds, and what the batches say."},
 	{Code: "epoch-file-on-legacy-format", Scope: ScopeReplica, Severities: severities(damage), Meaning: "leader-epoch-checkpoint has entries, but no batch of this log carries an epoch (message formats 0 and 1).",
 		How:   "A message format that was set back (KAFKA-7897, KAFKA-7959), a file copied from another log.",
-		Kafka: "Truncates by these epochs although the log does not follow them: followers may drop and fetch again large ranges.",
+		Kafka: "4.x keeps the file and truncates by these epochs although the log does not follow them: followers may drop and fetch again large ranges. 2.1.1 to 3.x deletes it while the topic is configured for such a format.",
 		Do:    "Empty the file: the one case in which that is right."},
 	{Code: "epoch-entry-without-batches", Normal: true, Scope: ScopeReplica, Severities: severities(note), Meaning: "The last entry of leader-epoch-checkpoint starts at the log end: a leader was elected and has written nothing yet.",
 		How:   "Any election without a write after it. Normal.",

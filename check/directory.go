@@ -106,12 +106,19 @@ func Directory(l *replica.Log, s Subject, kraft bool) []finding.Finding {
 	if l.State != replica.Live && l.State != replica.Future {
 		return nil
 	}
+	out := Names(p, s, kraft)
+	out = append(out, renames(l, s)...)
+	out = append(out, snapshots(l, s)...)
+	return out
+}
+
+// Names judges the small files and the names of a directory by themselves, whatever
+// its log holds. The directory is one that a broker would load.
+func Names(p *logdir.Partition, s Subject, kraft bool) []finding.Finding {
 	var out []finding.Finding
 	out = append(out, partitionMetadata(p, s, kraft)...)
 	out = append(out, epochFileText(p, s)...)
 	out = append(out, oddNames(p.Unknown, s)...)
-	out = append(out, renames(l, s)...)
-	out = append(out, snapshots(l, s)...)
 	return out
 }
 

@@ -51,6 +51,9 @@ func Epochs(l *replica.Log, s Subject, ds []epoch.Difference) []finding.Finding 
 	if onlyLogs(l.Partition) {
 		return nil
 	}
+	if !slices.ContainsFunc(ds, func(x epoch.Difference) bool { return contradiction(l, x) }) {
+		ds = slices.DeleteFunc(slices.Clone(ds), func(x epoch.Difference) bool { return x.Kind == siblingFile })
+	}
 	var out []finding.Finding
 	for _, d := range differences {
 		var list []epoch.Difference
@@ -76,6 +79,15 @@ func Epochs(l *replica.Log, s Subject, ds []epoch.Difference) []finding.Finding 
 		}
 	}
 	return out
+}
+
+// contradiction reports whether the batches disprove an entry of the file, by something
+// other than a leader epoch that is wrong itself. Healthy replicas have equal files, so
+// that without one an equal file of another replica accuses nobody.
+func contradiction(l *replica.Log, d epoch.Difference) bool {
+	return d.Kind == epoch.InsideOtherEpoch && !slices.ContainsFunc(l.Anomalies.Kept, func(a replica.Anomaly) bool {
+		return a.Kind == replica.EpochOutOfLine && a.From <= d.StartOffset && d.StartOffset < a.To
+	})
 }
 
 // explainedElsewhere: an entry above the log end and a high watermark above it

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"kafsck/finding"
@@ -33,6 +34,7 @@ type view struct {
 	lacks   string       // why this copy once held more than it does, "" otherwise
 	aside   map[int64]bool
 	zeros   *replica.Anomaly // the zero tail of the log, nil without one
+	end     int64            // keptEnd
 }
 
 // a kind that is always the same.
@@ -64,16 +66,21 @@ func zeroTail(v *view, a replica.Anomaly) verdict {
 	switch {
 	case v.marker(), v.lacks != "", v.log.State == replica.Live && !v.last(a.Segment):
 		return verdict{"zero-tail", warning}
-	case flushed != nil && *flushed >= v.log.LogEndOffset && size%100 != 0 && size%1024 != 0:
+	case flushed != nil && *flushed >= v.end && size%100 != 0 && size%1024 != 0:
 		return verdict{"zero-tail", warning}
 	}
 	return verdict{"zero-tail", note}
 }
 
+// holdsZeros reports whether the zeros of a tail begin inside the batch before them.
+func holdsZeros(a, zeros *replica.Anomaly) bool {
+	return a.Kind == replica.BadChecksum && a.Segment == zeros.Segment && a.Position+a.Length == zeros.Position
+}
+
 // checksum: the batch that the zeros of a tail begin in is no other damage.
 func checksum(v *view, a replica.Anomaly) verdict {
-	if z := v.zeros; z != nil && z.Segment == a.Segment && z.Position == a.Position+a.Length {
-		return zeroTail(v, *z)
+	if v.zeros != nil && holdsZeros(&a, v.zeros) {
+		return zeroTail(v, *v.zeros)
 	}
 	return verdict{"batch-crc-mismatch", damage}
 }
@@ -104,6 +111,38 @@ func backwards(v *view, a replica.Anomaly) verdict {
 	return verdict{"duplicate-offsets", damage}
 }
 
+// overflows reports whether an offset does not fit the index of its segment
+// (LogSegment.ensureOffsetInRange).
+func (v *view) overflows(segment int, offset int64) bool {
+	base := v.log.Segments[segment].BaseOffset
+	return base >= 0 && offset > base && offset-base > math.MaxInt32
+}
+
+// insideGap: offsets that jump out of what the index of the segment can hold are told
+// as that, not as missing.
+func insideGap(v *view, a replica.Anomaly) verdict {
+	d := gap("offset-gap", damage)(v, a)
+	if d.code != "" && v.overflows(a.Segment, a.To) && !v.overflows(a.Segment, a.From) {
+		return verdict{"segment-offset-overflow", warning}
+	}
+	return d
+}
+
+// overflow finds a newest segment that ends above what its index can hold, whether or not
+// its offsets are dense.
+func (v *view) overflow() []finding.Finding {
+	n := len(v.log.Segments) - 1
+	if n < 0 || !v.overflows(n, v.log.LogEndOffset-1) {
+		return nil
+	}
+	s := v.log.Segments[n]
+	at := v.s.At(s.Log.Path)
+	at.From, at.To = s.BaseOffset+math.MaxInt32+1, v.log.LogEndOffset
+	f := raise("segment-offset-overflow", warning, at, summaries["segment-offset-overflow"](1),
+		finding.Evidence{Claim: s.Log.Path + ", last offset", Want: fmt.Sprintf("at most %d", s.BaseOffset+math.MaxInt32), Got: fmt.Sprint(v.log.LogEndOffset - 1)})
+	return []finding.Finding{f}
+}
+
 // gap: the cleaner leaves gaps on compacted topics; elsewhere offsets are dense
 // (markers of transactions occupy offsets too). Files set aside are pieces of a
 // log and may leave gaps between them.
@@ -126,7 +165,7 @@ var rules = []rule{
 	{replica.BaseOutOfLine, is("base-offset-out-of-line", damage), plural("batch has a base offset that contradicts both neighbours; no CRC covers it", "batches have base offsets that contradict both neighbours; no CRC covers them")},
 	{replica.EpochOutOfLine, is("epoch-out-of-line", damage), plural("batch has a leader epoch that no witness supports; no CRC covers it", "batches have leader epochs that no witness supports; no CRC covers them")},
 	{replica.Backwards, backwards, plural("batch starts below the end of the one before it", "batches start below the end of those before them")},
-	{replica.Gap, gap("offset-gap", damage), plural("gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted")},
+	{replica.Gap, insideGap, plural("gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted")},
 	{replica.SegmentGap, gap("segment-gap", loss), plural("gap between the offsets of two segments of a log that is not compacted", "gaps between the offsets of segments of a log that is not compacted")},
 	{replica.BelowSegment, belowSegment, plural("batch lies below the base offset of its segment", "batches lie below the base offsets of their segments")},
 	{replica.EmbeddedBatch, is("embedded-batch", note), plural("whole batch lies inside damaged bytes; it is not part of the log", "whole batches lie inside damaged bytes; they are not part of the log")},
@@ -143,8 +182,9 @@ func plural(one, many string) func(int) string {
 // summaries of codes that are not those of the rule: one kind of anomaly may be
 // several findings.
 var summaries = map[finding.Code]func(int) string{
-	"segment-overlap": plural("batch of a segment lies below the end of the segment before it", "batches of a segment lie below the end of the segment before it"),
-	"zero-tail":       plural("segment ends in zero bytes", "segments end in zero bytes"),
+	"segment-overlap":         plural("batch of a segment lies below the end of the segment before it", "batches of a segment lie below the end of the segment before it"),
+	"segment-offset-overflow": plural("segment holds offsets that do not fit its index, 2³¹ or more above its base", "segments hold offsets that do not fit their indexes, 2³¹ or more above their bases"),
+	"zero-tail":               plural("segment ends in zero bytes", "segments end in zero bytes"),
 }
 
 // Log judges the anomalies of one log. Facts of one cause are one finding.
@@ -161,6 +201,9 @@ func Log(l *replica.Log, s Subject) []finding.Finding {
 				out = merge(out, f)
 			}
 		}
+	}
+	for _, f := range v.overflow() {
+		out = merge(out, f)
 	}
 	return out
 }
@@ -196,6 +239,7 @@ func newView(l *replica.Log, s Subject) *view {
 			}
 		}
 	}
+	v.end = keptEnd(l)
 	v.lacks = lacks(l)
 	for base := range missing(l) {
 		v.aside[base] = true
@@ -203,16 +247,35 @@ func newView(l *replica.Log, s Subject) *view {
 	return v
 }
 
+// keptEnd is the log end that an unclean start keeps where the log ends in zeros: a batch
+// in which they begin goes with them.
+func keptEnd(l *replica.Log) int64 {
+	end, last := l.LogEndOffset, len(l.Segments)-1
+	for i := range l.Anomalies.Kept {
+		zeros := &l.Anomalies.Kept[i]
+		if zeros.Kind != replica.ZeroTail || zeros.Segment != last {
+			continue
+		}
+		for k := range l.Anomalies.Kept {
+			if a := &l.Anomalies.Kept[k]; holdsZeros(a, zeros) && a.From >= 0 {
+				end = min(end, a.From)
+			}
+		}
+	}
+	return end
+}
+
 // lacks says why a log once reached further than it does now: its high watermark
-// or its recovery point lies above its end.
+// or its recovery point lies above its end, which is what a start keeps.
 func lacks(l *replica.Log) string {
+	end := keptEnd(l)
 	switch {
 	case l.State != replica.Live && l.State != replica.Future:
 		return ""
-	case l.HighWatermark != nil && *l.HighWatermark > l.LogEndOffset:
-		return fmt.Sprintf("the high watermark stored for this copy is %d, its log ends at %d", *l.HighWatermark, l.LogEndOffset)
-	case l.RecoveryPoint != nil && *l.RecoveryPoint > l.LogEndOffset:
-		return fmt.Sprintf("everything below %d had been flushed to this disk, the log ends at %d", *l.RecoveryPoint, l.LogEndOffset)
+	case l.HighWatermark != nil && *l.HighWatermark > end:
+		return fmt.Sprintf("the high watermark stored for this copy is %d, its log ends at %d", *l.HighWatermark, end)
+	case l.RecoveryPoint != nil && *l.RecoveryPoint > end:
+		return fmt.Sprintf("everything below %d had been flushed to this disk, the log ends at %d", *l.RecoveryPoint, end)
 	}
 	return ""
 }
@@ -284,9 +347,31 @@ func (v *view) finding(r rule, d verdict, n int, list []replica.Anomaly) finding
 	}
 	if (d.code == "torn-tail" || d.code == "zero-tail") && v.lacks != "" && v.last(first.Segment) {
 		f.Evidence = append(f.Evidence, says("%s: records of this copy are gone", v.lacks))
-		f.At.From, f.At.To = v.log.LogEndOffset, pastEnd(v.log)
+		f.At.From, f.At.To = v.end, pastEnd(v.log)
+	}
+	if d.code == "torn-tail" && v.marker() && v.last(first.Segment) {
+		f.Kafka, f.Next = v.tornBehindMarker(first)
 	}
 	return f
+}
+
+// tornBehindMarker: with a clean shutdown marker LogSegment.readNextOffset looks for the
+// log end from the last index entry on, and takes the base offset of the segment where
+// that entry points at the torn batch. Fewer bytes than a header, offset to magic, are no
+// batch that was ever indexed.
+func (v *view) tornBehindMarker(a replica.Anomaly) (kafka, next string) {
+	const header = 17
+	if a.Length <= header {
+		kafka = fmt.Sprintf("With the clean shutdown marker the bytes stay. The log end is right (%d) and no record is lost, but new batches are written behind these bytes, where readers fail.", v.log.LogEndOffset)
+	} else {
+		base := v.log.Segments[a.Segment].BaseOffset
+		kafka = fmt.Sprintf("With the clean shutdown marker the bytes stay, and the log end may fall to %d, the base offset of the segment (where the last entry of its .index points at the torn batch): newer epochs are then cut from leader-epoch-checkpoint, whole records from %d on vanish from view, and new ones take their offsets. Otherwise new batches are written behind the torn bytes, where readers fail.", base, base)
+	}
+	next = "Remove the marker from the copy that will be started: an unclean start cuts these bytes."
+	if v.lacks != "" {
+		next += " Records below the high watermark are gone from this copy: fetch them from another replica (kafsck diff)."
+	}
+	return kafka, next
 }
 
 func weight(a replica.Anomaly) int {

@@ -18,6 +18,25 @@ import (
 	"kafsck/replica"
 )
 
+// TestOffsetOverflow: whether the offsets jump or all lie high, what does not fit the
+// index is one warning, and the highest offset that fits is none.
+func TestOffsetOverflow(t *testing.T) {
+	const head = "broker 1\ntopic t-0\nsegment 0\n"
+	for spec, want := range map[string]int{
+		"batch base=2147483649 records=3 epoch=1\nepochs 1:2147483649":                                                                 1,
+		"batch base=0 records=1 epoch=1\nbatch base=2147483649 records=3 epoch=1\nbatch base=2147483652 records=3 epoch=1\nepochs 1:0": 1,
+		"batch base=2147483647 records=1 epoch=1\nepochs 1:2147483647":                                                                 0,
+		"batch base=2147483647 records=2 epoch=1\nepochs 1:2147483647":                                                                 1,
+		"batch base=2147483640 records=3 epoch=1\nsegment 2147483650\nepochs 1:2147483640":                                             0,
+	} {
+		got := findings(t, head+spec, false)
+		_, have := got["segment-offset-overflow"]
+		if have != (want == 1) || len(got) > want && got["segment-gap"] == 0 {
+			t.Errorf("%q: %v", spec, got)
+		}
+	}
+}
+
 const sound = `
 broker 1
 topic t-0
@@ -81,6 +100,7 @@ func TestLogs(t *testing.T) {
 		{"torn bytes=40", "torn-tail", finding.Note},
 		{"batch base=20 records=1 epoch=4", "offset-gap", finding.Damage},
 		{"batch base=4 records=1 epoch=4\nbatch base=9 records=1 epoch=4", "duplicate-offsets", finding.Damage},
+		{"batch base=2147483700 records=1 epoch=4", "segment-offset-overflow", finding.Warning},
 		{"segment 20\nbatch base=20 records=1 epoch=4", "segment-gap", finding.Loss},
 		{"segment 7\nbatch base=7 records=2 epoch=4\nbatch base=9 records=2 epoch=4\nbatch base=11 records=2 epoch=4", "segment-overlap", finding.Damage},
 	} {

@@ -66,7 +66,8 @@ func parseTime(text string, last bool) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
 		return n, nil
 	}
-	t, err := time.Parse(time.RFC3339Nano, text)
+	// kafsck's own text has a blank where RFC 3339 has a T.
+	t, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1))
 	if err != nil || t.UnixMilli() < 0 {
 		return 0, fmt.Errorf("%q is no time; want RFC 3339, such as 2026-11-30T01:52:09Z, or milliseconds since 1970", text)
 	}

@@ -34,7 +34,7 @@ Without a CODE all codes are listed.` + exitHelp(
 func runExplain(cmd *cobra.Command, a *app, args []string) error {
 	codes := check.Codes()
 	if len(args) == 1 {
-		c, ok := check.Lookup(finding.Code(strings.ToLower(args[0])))
+		c, ok := check.Lookup(finding.Code(strings.ToLower(strings.ReplaceAll(args[0], "_", "-"))))
 		if !ok {
 			e := usagef("there is no finding %q", args[0])
 			for _, near := range check.Near(args[0]) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +67,8 @@ the new one.
 
 Inputs are opened read-only and never changed.` + exitHelp(
 			"0  done: the files were written, or with --changed all are right as they are",
-			"2  something could not be read; then nothing is written",
-			"4  refused: DIR exists or lies inside an input, a broker runs on PATH, an input changed"),
+			"2  something could not be read: then nothing is written, unless no checkpoint rests on it; or a name cannot be written",
+			"4  refused: DIR exists or lies inside an input, a broker runs on PATH, an input changed since or while it was read"),
 		Example: `  kafsck repair epochs copies/broker-1/orders-0 --out repaired --with copies/broker-2
   kafsck repair epochs copies/ --out repaired --partition 'orders-*'
   kafsck repair epochs copies/broker-1/orders-0 --out repaired --source headers`,
@@ -158,7 +159,17 @@ func repairEpochsCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir
 	defer s.close()
 	opt := repair.EpochOptions{HeadersOnly: o.source == "headers", KeepEmptyTail: o.keepTail}
 	var files []report.RepairedFile
-	unread := slices.DeleteFunc(s.errors(), func(e logdir.PathError) bool { return outside(c, &in, e.Path) })
+	var aside []logdir.PathError // told, but no checkpoint rests on it
+	unread := slices.DeleteFunc(s.errors(), func(e logdir.PathError) bool {
+		if outside(c, &in, e.Path) {
+			return true
+		}
+		beside := noPart(c, e.Path)
+		if beside {
+			aside = append(aside, e)
+		}
+		return beside
+	})
 	for p := range s.partitions(ctx, func(*incident.Partition) int { return 0 }) {
 		unread = append(unread, p.Errors...)
 		if len(unread) > 0 {
@@ -173,6 +184,7 @@ func repairEpochsCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir
 				unread = append(unread, logdir.PathError{Path: cp.Dir, Err: err})
 				break
 			}
+			plan.Notes = append(plan.Notes, liveWitnesses(plan)...)
 			files = append(files, s.paths.RepairedFile(p, plan))
 		}
 	}
@@ -181,14 +193,25 @@ func repairEpochsCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir
 		return errInterrupted
 	}
 	var stop error
-	if len(unread) > 0 {
+	switch {
+	case len(unread) > 0 && !slices.ContainsFunc(unread, func(e logdir.PathError) bool { return !repair.Changed(e.Err) }):
+		files, a.bits = nil, a.bits&^exitIncomplete
+		stop = &failure{exitRefused, errors.New("an input changed while it was read; nothing was written")}
+	case len(unread) > 0:
 		a.fail(exitIncomplete)
 		files = nil
 		stop = &failure{exitIncomplete, errors.New("nothing was written: not everything could be read")}
-	} else if err := t.write(o, append(keepOut, around(c)...), files); err != nil {
-		stop = outcome(err)
+	default:
+		var unwritable []logdir.PathError
+		files, unwritable = t.writable(files)
+		if aside = append(aside, unwritable...); len(aside) > 0 {
+			a.fail(exitIncomplete)
+		}
+		if err := t.write(o, append(keepOut, around(c)...), files); err != nil {
+			stop = outcome(err)
+		}
 	}
-	return a.printRepairedEpochs(ctx, s, files, unread, stop, o.out)
+	return a.printRepairedEpochs(ctx, s, files, append(aside, unread...), stop, o.out)
 }
 
 func (a *app) printRepairedEpochs(ctx context.Context, s *session, files []report.RepairedFile, unread []logdir.PathError, stop error, out string) error {
@@ -279,6 +302,36 @@ func (t *repairTargets) selected(c *logdir.Case, in *inputOptions) globFlag {
 	return names
 }
 
+// liveWitnesses says which other directories a plan rests on while a broker may
+// write to them.
+func liveWitnesses(p *repair.EpochPlan) []string {
+	var out []string
+	own := p.Inputs[0].Partition.LogDir
+	for _, in := range p.Inputs {
+		if d := in.Partition.LogDir; d != own && d.Live {
+			note := fmt.Sprintf("a running broker holds the lock on %s, from which epochs may be taken: its files go on changing", d.Path)
+			if !slices.Contains(out, note) {
+				out = append(out, note)
+			}
+		}
+	}
+	return out
+}
+
+// writable drops files whose names cannot be written below an output directory: that
+// takes names that are UTF-8.
+func (t *repairTargets) writable(files []report.RepairedFile) (kept []report.RepairedFile, unwritable []logdir.PathError) {
+	for _, f := range files {
+		name, _ := t.below(f.Plan.Inputs[0].Partition)
+		if fs.ValidPath(name) {
+			kept = append(kept, f)
+			continue
+		}
+		unwritable = append(unwritable, logdir.PathError{Path: f.Plan.Dir, Err: errors.New("its name is not UTF-8, so no file was written for it; give it as a PATH under another name")})
+	}
+	return kept, unwritable
+}
+
 // write has the files written that should be, and notes their names.
 func (t *repairTargets) write(o *repairEpochsOptions, keepOut []string, files []report.RepairedFile) error {
 	var list []apply.File
@@ -298,6 +351,30 @@ func (t *repairTargets) write(o *repairEpochsOptions, keepOut []string, files []
 		return nil
 	}
 	return apply.Epochs(o.out, keepOut, list)
+}
+
+// noPart reports whether a path is a link that was not followed, under a name that
+// is nothing to a broker: no partition, and no file that says something of one.
+func noPart(c *logdir.Case, path string) bool {
+	is := func(f *logdir.File) bool {
+		return f.Path == path && f.Link && (f.Kind == logdir.KindOther || f.Kind == logdir.KindTemporary)
+	}
+	for _, b := range c.Brokers {
+		for _, d := range b.Dirs {
+			if slices.ContainsFunc(d.Unknown, func(f *logdir.File) bool {
+				_, err := logdir.ParseDirName(f.Name)
+				return err != nil && is(f)
+			}) {
+				return true
+			}
+			for _, p := range d.Partitions {
+				if slices.ContainsFunc(p.Unknown, is) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // outside reports whether a path lies in a partition directory that is not

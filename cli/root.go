@@ -33,10 +33,15 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 20 lines.` + pathHelp + exitHelp(
 			"0  nothing at or above --fail-on; replicas agree or a follower is merely behind",
 			"1  findings, differences, loss",
-			"2  incomplete: something could not be read, or cannot be told (3: both)"),
+			"2  incomplete: something could not be read, or cannot be told (3: both)",
+			"4  repair refused for safety: the output exists, a broker runs, an input changed"),
 		Example: `  kafsck copies/                      verdict over a folder with one folder per broker
   kafsck loss copies/                 what is lost, in full
   kafsck diff --topic orders copies/  how the replicas of a topic differ
+  kafsck check copies/                what is damaged, with what Kafka does on it and what to do
+  kafsck epochs copies/               do the leader epochs agree, on disk and between replicas
+  kafsck repair epochs copies/broker-1/orders-0 --out repaired
+                                      a correct leader-epoch-checkpoint, in a new directory
   kafsck ls /var/lib/kafka/data       what lies in a log directory`,
 		Version:       version(),
 		Args:          cobra.ArbitraryArgs,

@@ -14,6 +14,7 @@ import (
 
 	"kafsck/checkpoint"
 	"kafsck/epoch"
+	"kafsck/internal/logtest"
 	"kafsck/repair"
 )
 
@@ -249,4 +250,64 @@ func poisonedFork(t *testing.T, stage, partition string, broker, leader int) fol
 	elected := max(own.Cache().Latest(), other.Cache().Latest()) + 1
 	return follower{name: name, leader: other.Cache().Assign(elected, other.LogEnd), own: own.Cache(), leaderEnd: other.LogEnd, end: own.LogEnd,
 		poisoned: epoch.Load(checkpoint.ParseEpochs(bytes).Entries).TruncateFromEnd(own.LogEnd), wantWhenPoisoned: -1}
+}
+
+// TestRepairedLogStart: where the log start is the log end, or beyond it, Kafka
+// holds with the old file and with the regenerated one what stands here.
+func TestRepairedLogStart(t *testing.T) {
+	const (
+		log   = "segment 0 ; batch records=30 epoch=0 ; batch records=30 epoch=2 ; batch records=40 epoch=5\n"
+		at100 = "[[5 100]]"
+	)
+	cases := []struct{ text, old, fresh string }{
+		{log + "logstart 100 ; epochs 0:0 2:30 5:60", at100, at100},
+		{log + "logstart 100 ; epochs 5:60", at100, at100},
+		{log + "logstart 100", "[]", at100},
+		{log + "logstart 100 ; epochs 0:0 2:30", "[[2 100]]", at100},
+		{log + "logstart 100 ; epochs 0:0 2:30 5:60 8:100", at100, at100},
+		{log + "logstart 100 ; epochs 5:100", "[]", "[]"},
+		{log + "logstart 100 ; epochs 8:100", "[]", "[]"},
+		{log + "logstart 100 ; epochs 3:100", "[]", at100},
+		{log + "logstart 99 ; epochs 0:0 2:30 5:60", "[[5 99]]", "[[5 99]]"},
+		{log + "logstart 99", "[]", "[[5 99]]"},
+		{log + "logstart 60 ; epochs 0:0 2:30 5:60", "[[5 60]]", "[[5 60]]"},
+		{"segment 100\nlogstart 100 ; epochs 1:0 5:60", at100, at100},
+		{"segment 100\nepochs 1:0 5:60", "[[1 0] [5 60]]", "[[1 0] [5 60]]"},
+		{"segment 100\nlogstart 100 ; epochs 5:100", "[]", "[]"},
+		{"\nlogstart 100 ; epochs 1:0 5:60", at100, at100}, // no segment
+		{log + "logstart 101 ; epochs 0:0 2:30 5:60", "[]", "[]"},
+		{log + "logstart 450 ; epochs 5:450", "[]", "[]"},
+		{log + "logstart -5 ; epochs 0:0 2:30 5:60", "[[0 0] [2 30] [5 60]]", "[[0 0] [2 30] [5 60]]"},
+		{log + "logstart -5", "[]", "[[0 0] [2 30] [5 60]]"},
+	}
+	text := "broker 1 clusterid=AAAAAAAAAAAAAAAAAAAAAg\n"
+	for i, c := range cases {
+		text += fmt.Sprintf("topic s%d-0 id=AAAAAAAAAAAAAAAA%04dAA ; %s\nhw 100 ; recovery 100\n", i, i, c.text)
+	}
+	dir := filepath.Join(logtest.Dir(t, text), "broker-1")
+	withIndexes(t, dir)
+	fresh, lowered := filepath.Join(t.TempDir(), "broker-1"), filepath.Join(t.TempDir(), "broker-1")
+	copyTree(t, dir, fresh, everything)
+	for host, p := range planAll(t, repair.EpochOptions{}, dir) {
+		if err := os.WriteFile(filepath.Join(fresh, filepath.Base(host), epochsName), p.plan.Text(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyTree(t, fresh, lowered, func(rel string, _ fs.DirEntry) bool { return rel != "log-start-offset-checkpoint" })
+	answers := loadCaches(t, []string{dir, fresh, lowered}, func(string) bool { return false })
+	for i, c := range cases {
+		name := fmt.Sprintf("s%d-0", i)
+		if got := fmt.Sprint(answers[0].clean[name]); got != c.old {
+			t.Errorf("%s, old: Kafka holds %s, want %s", c.text, got, c.old)
+		}
+		if got := fmt.Sprint(answers[1].clean[name], answers[1].killed[name]); got != c.fresh+" "+c.fresh {
+			t.Errorf("%s, new: Kafka holds %s, want %s twice", c.text, got, c.fresh)
+		}
+		// With the line gone the epochs of all batches are there again.
+		if strings.Contains(c.text, "logstart 101") || strings.Contains(c.text, "logstart 450") {
+			if got := fmt.Sprint(answers[2].clean[name]); got != "[[0 0] [2 30] [5 60]]" {
+				t.Errorf("%s: without that line Kafka holds %s", c.text, got)
+			}
+		}
+	}
 }

@@ -369,7 +369,7 @@ func (c *comparer) insideOther(e Entry, start int64, other int32, at int64, want
 				return
 			}
 		}
-		c.bad(FileOnOldFormat, e.Epoch, start, "", "no batch in this log carries a leader epoch (message format 0 or 1), yet the entries steer truncation: followers may throw away large ranges. Kafka from 2.1.1 on deletes such a file")
+		c.bad(FileOnOldFormat, e.Epoch, start, "", "no batch in this log carries a leader epoch (message format 0 or 1), yet the entries steer truncation: followers may throw away large ranges. Kafka 2.1.1 to 3.x deletes the file while the topic is configured for such a format; 4.x keeps it")
 	default:
 		c.bad(InsideOtherEpoch, e.Epoch, start, want, "the messages at offset %d carry no leader epoch (format 0 or 1), so no epoch can begin there: the file was edited or put together by hand", at)
 	}

@@ -54,30 +54,66 @@ func (p *Partition) whoHolds() {
 		if f.At.From < 0 || f.At.To <= f.At.From {
 			continue
 		}
-		var whole, same []string
-		others := 0
-		for _, c := range p.Live() {
-			if c.Broker.Name == f.At.Broker || !c.readable() {
-				continue
-			}
-			others++
-			switch {
-			case c.damagedAt(f.At.From, f.At.To):
-				same = append(same, c.Broker.Name)
-			case c.Log.LogStartOffset <= f.At.From && f.At.To <= c.Log.LogEndOffset:
-				whole = append(whole, c.Broker.Name)
-			}
-		}
+		whole, same, others := p.holders(f.At.Broker, f.At.From, f.At.To)
 		what := offsetsOf(f.At.From, f.At.To)
 		switch {
 		case len(whole) > 0:
 			f.Evidence = append(f.Evidence, says("%s: whole on %s", what, onBrokers(whole)))
-		case len(same) == others && others > 0:
+		case same == others && others > 0:
 			f.Evidence = append(f.Evidence, says("%s: damaged on all %d replicas among the inputs, so no replica can repair it", what, others+1))
 		default:
 			f.Evidence = append(f.Evidence, says("%s: no other replica among the inputs holds them", what))
 		}
+		if !p.anyWhole(f) {
+			f.Next = "No replica among the inputs holds this whole, so none can repair it: save the records around it (kafsck dump --records), and look for replicas or backups that are not among the inputs. Do not restart a broker uncleanly before they are saved."
+		}
 	}
+}
+
+// holders names the live replicas on other brokers that hold all of [from, to), and
+// counts those that are damaged there, and all that could be read.
+func (p *Partition) holders(broker string, from, to int64) (whole []string, damaged, others int) {
+	for _, c := range p.Live() {
+		if c.Broker.Name == broker || !c.readable() {
+			continue
+		}
+		others++
+		switch {
+		case c.damagedAt(from, to):
+			damaged++
+		case c.Log.LogStartOffset <= from && to <= c.Log.LogEndOffset:
+			whole = append(whole, c.Broker.Name)
+		}
+	}
+	return whole, damaged, others
+}
+
+// anyWhole reports whether another replica holds anything of what a finding speaks of: one
+// finding is about all damage of its kind, and its place is only the first.
+func (p *Partition) anyWhole(f *finding.Finding) bool {
+	if f.Count == 1 {
+		whole, _, _ := p.holders(f.At.Broker, f.At.From, f.At.To)
+		return len(whole) > 0
+	}
+	for _, c := range p.Live() {
+		if c.Broker.Name != f.At.Broker || !c.readable() {
+			continue
+		}
+		for _, a := range c.Log.Anomalies.Kept {
+			switch a.Kind {
+			case replica.BadChecksum, check.UnknownMagic, replica.JunkBytes, replica.ZeroHole:
+			default:
+				continue
+			}
+			if a.From < 0 || a.To <= a.From {
+				continue
+			}
+			if whole, _, _ := p.holders(f.At.Broker, a.From, a.To); len(whole) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // damagedAt reports whether something in [from, to) of the copy cannot be read.

@@ -36,6 +36,11 @@ func checked(t *testing.T, opt incident.Options, tree fstest.MapFS) map[finding.
 			if !ok || !slices.Contains(entry.Severities, f.Severity) {
 				t.Errorf("%s %s is not in the table", f.Severity, f.Code)
 			}
+			for _, e := range f.Evidence {
+				if strings.ContainsAny(e.Claim, "[]") {
+					t.Errorf("%s: a list as Go prints it: %s", f.Code, e.Claim)
+				}
+			}
 			if f.Count < 1 || f.Summary == "" || f.Next == "" {
 				t.Errorf("%s is incomplete: %+v", f.Code, f)
 			}
@@ -222,8 +227,8 @@ func TestEveryCode(t *testing.T) {
 }
 
 // raisedElsewhere are codes that other tests raise: those that need a log that only a
-// generator writes (package replica), or a metadata log of a certain age (pairs).
-var raisedElsewhere = []finding.Code{"embedded-batch", "index-span-missing", "txnindex-behind", "txn-data-without-marker", "not-compared", "records-not-decoded", "max-timestamp-mismatch", "metadata-stale"}
+// generator writes (packages replica and check), or a metadata log of a certain age (pairs).
+var raisedElsewhere = []finding.Code{"segment-offset-overflow", "embedded-batch", "index-span-missing", "txnindex-behind", "txn-data-without-marker", "not-compared", "records-not-decoded", "max-timestamp-mismatch", "metadata-stale"}
 
 func has(got map[finding.Code][]finding.Finding, c finding.Code, s finding.Severity) bool {
 	return slices.ContainsFunc(got[c], func(f finding.Finding) bool { return f.Severity == s })

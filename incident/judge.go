@@ -2,13 +2,10 @@ package incident
 
 import (
 	"context"
-	"slices"
 
 	"kafsck/diff"
-	"kafsck/epoch"
 	"kafsck/kraft"
 	"kafsck/logdir"
-	"kafsck/replica"
 )
 
 // judge makes the story of one partition.
@@ -32,7 +29,7 @@ func (inc *Incident) judge(ctx context.Context, g *group) *Partition {
 		j.check(ctx)
 		return p
 	}
-	j.doubtEdges(ctx)
+	j.doubtEpochs(ctx)
 	j.policy()
 	if err := j.rule(); err != nil {
 		j.fail(err)
@@ -117,87 +114,6 @@ func (j *judgement) lookUp() *knowledge {
 	}
 	k.part = m.Partitions[kraft.PartitionID{Topic: id, Partition: j.g.number}]
 	return k
-}
-
-// doubtEdges looks for witnesses of a lone epoch in the first or last batch of a
-// log: its own checkpoint, another copy, the metadata. Without any, the epoch is
-// suspect; where no witness could exist at all it is taken as it is.
-func (j *judgement) doubtEdges(ctx context.Context) {
-	for _, c := range j.p.Copies {
-		if !c.readable() || c.State != replica.Live && c.State != replica.Future {
-			continue
-		}
-		first, err := j.unwitnessed(c, c.Log.FirstEdge)
-		var last bool
-		if err == nil {
-			last, err = j.unwitnessed(c, c.Log.LastEdge)
-		}
-		if err == nil && (first || last) {
-			err = c.Log.DoubtEdges(ctx, first, last)
-		}
-		if err != nil {
-			c.Err = err
-			j.p.Errors = append(j.p.Errors, logdir.PathError{Path: c.Dir, Err: err})
-		}
-	}
-}
-
-// unwitnessed reports whether somebody could know the epoch of a batch at the edge of
-// a log, and nobody does. nil is no edge.
-func (j *judgement) unwitnessed(c *Copy, edge *replica.Block) (bool, error) {
-	if edge == nil {
-		return false, nil
-	}
-	e := edge.Epoch
-	has := func(l *replica.Log) bool {
-		return slices.ContainsFunc(l.Checkpoint, func(x epoch.Entry) bool { return x.Epoch == e })
-	}
-	if has(c.Log) {
-		return false, nil
-	}
-	against := speaks(c.Log)
-	if last := j.known.last(); last != nil {
-		if e <= last.LeaderEpoch {
-			return false, nil
-		}
-		against = true
-	}
-	for _, o := range j.p.Copies {
-		if o == c || !o.readable() {
-			continue
-		}
-		if o.Log.Lineage.Has(e) || has(o.Log) {
-			return false, nil
-		}
-		other, err := holds(o.Log, edge)
-		if err != nil {
-			return false, err
-		}
-		against = against || other
-	}
-	return against, nil
-}
-
-// holds reports whether a log has the records of a block at the same offsets, under
-// whatever epoch. One that ends before, or went on under another leader, knows nothing
-// of the block's epoch.
-func holds(l *replica.Log, b *replica.Block) (bool, error) {
-	for o, err := range l.Blocks(b.Base, b.Next()) {
-		if err != nil {
-			return false, err
-		}
-		if o.SameRecords(b) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// speaks reports whether the epoch file of a log is a witness at all: one that is
-// gone, empty or damaged knows nothing, of this epoch or any other.
-func speaks(l *replica.Log) bool {
-	f := l.Partition.Epochs
-	return len(l.Checkpoint) > 0 && f != nil && f.Malformed == nil
 }
 
 func (j *judgement) latestEpoch() int32 {

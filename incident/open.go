@@ -118,6 +118,10 @@ func newer(a, b *kraft.Log) bool {
 // readMetadataLog opens the segments and snapshots of a __cluster_metadata
 // directory.
 func readMetadataLog(p *logdir.Partition) (*kraft.Log, error) {
+	// A replay with a hole in it would end at some older leader.
+	if odd := p.OddLogs(); len(odd) > 0 {
+		return nil, fmt.Errorf("the log is not all there: %s: %w", odd[0].Name, odd[0].Err)
+	}
 	var in kraft.Input
 	var open []io.Closer
 	defer func() {

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"kafsck/logdir"
@@ -84,12 +84,6 @@ type result struct {
 	panicked *caught
 }
 
-// hasOddSegment reports whether something with a segment's name is no regular
-// file, such as a pipe: what it stands for cannot be read.
-func hasOddSegment(p *logdir.Partition) bool {
-	return slices.ContainsFunc(p.Unknown, func(f *logdir.File) bool { return strings.HasSuffix(f.Name, ".log") && !f.Mode.IsRegular() })
-}
-
 // errIncomplete is the error of a copy whose directory could not be listed to
 // its end: what is missing from it may be what matters.
 var errIncomplete = errors.New("not everything in the directory could be listed")
@@ -102,7 +96,9 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 	for _, m := range g.dirs {
 		ref, d := g.cluster.refs[m.broker], g.cluster.disks[m.broker]
 		sources, err := replica.View(m.dir)
-		if err == nil && (m.dir.Incomplete || hasOddSegment(m.dir)) {
+		if odd := m.dir.OddLogs(); err == nil && len(odd) > 0 {
+			err = fmt.Errorf("the log is not all there: %s: %w", odd[0].Name, odd[0].Err)
+		} else if err == nil && m.dir.Incomplete {
 			err = errIncomplete
 		}
 		if err != nil {
@@ -115,6 +111,7 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 	}
 	var wg sync.WaitGroup
 	panics := make([]*caught, len(p.Copies))
+	unread := make([][]logdir.PathError, len(p.Copies))
 	for i, c := range p.Copies {
 		if c.Err != nil {
 			continue
@@ -125,11 +122,7 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 			readSlots <- struct{}{}
 			defer func() { <-readSlots }()
 			panics[i] = guard(func() {
-				if inc.opt.FilesOnly {
-					c.Log, c.Err = replica.Glance(ctx, c.Log.Source)
-					return
-				}
-				c.Log, c.Err = replica.Read(ctx, c.Log.Source, replica.Options{Progress: inc.opt.Progress, Files: inc.opt.Files, Records: inc.opt.Records})
+				c.Log, unread[i], c.Err = inc.readLog(ctx, c.Log.Source, inc.opt.Progress)
 			})
 		}()
 	}
@@ -139,15 +132,23 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 			panic(c)
 		}
 	}
+	for i := range p.Copies {
+		p.Errors = append(p.Errors, unread[i]...)
+	}
 	order := map[replica.State]int{replica.Live: 0, replica.Deleted: 1, replica.Swap: 2, replica.Replaced: 3, replica.Stray: 4, replica.Delete: 5, replica.Future: 6, replica.Cleaned: 7}
 	slices.SortStableFunc(p.Copies, func(a, b *Copy) int {
 		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), cmp.Compare(a.Broker.ID, b.Broker.ID), cmp.Compare(a.Broker.Name, b.Broker.Name), cmp.Compare(end(b), end(a)), cmp.Compare(a.Dir, b.Dir))
 	})
 	seen := map[BrokerRef]bool{}
+	var fragmented []*logdir.Partition
 	for i, c := range p.Copies {
 		c.Index = i
 		if c.Err != nil && ctx.Err() == nil {
 			p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: c.Err})
+			if dir := g.dirOf(c); inc.opt.Files && dir != nil && c.State == replica.State(dir.State.String()) && !slices.Contains(fragmented, dir) {
+				fragmented = append(fragmented, dir)
+				inc.judgeFragments(ctx, p, c, dir)
+			}
 		}
 		if c.State == replica.Live {
 			c.Extra = seen[c.Broker]

@@ -3,6 +3,7 @@ package incident
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kafsck/commitment"
 	"kafsck/diff"
@@ -31,6 +32,23 @@ func offsetsOf(from, to int64) string {
 		return fmt.Sprintf("offset %d", from)
 	}
 	return fmt.Sprintf("offsets %d–%d", from, to-1)
+}
+
+// epochsOf names epochs; -1 is that of messages that carry none.
+func epochsOf(list []int32) string {
+	var words []string
+	for _, e := range list {
+		if e >= 0 {
+			words = append(words, fmt.Sprint(e))
+		}
+	}
+	switch len(words) {
+	case 0:
+		return "no epoch"
+	case 1:
+		return "epoch " + words[0]
+	}
+	return "epochs " + strings.Join(words, ", ")
 }
 
 func (p *Partition) told(code finding.Code, severity finding.Severity, c *Copy, from, to int64, summary string, evidence ...finding.Evidence) {
@@ -96,7 +114,7 @@ func (p *Partition) tellForks() {
 			first = d
 		}
 		if len(evidence) < 4 {
-			evidence = append(evidence, says("brokers %s and %s, %s at %s: epochs %v against %v", d.A.Broker.Name, d.B.Broker.Name, d.Kind, offsetsOf(d.From, d.To), d.Sides[0].Epochs, d.Sides[1].Epochs))
+			evidence = append(evidence, says("brokers %s and %s, %s at %s: %s against %s", d.A.Broker.Name, d.B.Broker.Name, d.Kind, offsetsOf(d.From, d.To), epochsOf(d.Sides[0].Epochs), epochsOf(d.Sides[1].Epochs)))
 		}
 	}
 	if first == nil {
@@ -173,7 +191,7 @@ func (p *Partition) tellCommitted() {
 		}
 		to = max(to, *l.To)
 		if len(evidence) < 4 {
-			e := says("%s, epochs %v, held by %s", offsetsOf(*l.From, *l.To), l.Epochs, holders(l.HeldBy))
+			e := says("%s, %s, held by %s", offsetsOf(*l.From, *l.To), epochsOf(l.Epochs), holders(l.HeldBy))
 			for _, x := range l.Evidence {
 				if x.Says == commitment.Yes {
 					e.Claim += ": " + x.Claim

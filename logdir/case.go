@@ -63,9 +63,8 @@ func (e PathError) Unwrap() error { return e.Err }
 type NoteKind uint8
 
 const (
-	// NoteSymlink is a symbolic link that was not followed: it leaves the tree, dangles, or leads to
-	// a directory that is listed already. What it stands for is missing from the case, and the
-	// partition or log directory with it is Incomplete, except in the last situation.
+	// NoteSymlink is a symbolic link to a directory that is listed already, under its own name. A
+	// link that was not followed, since it leaves the tree or dangles, is in Case.Errors.
 	NoteSymlink NoteKind = iota + 1
 	// NoteLive is a log directory whose .lock a running process holds.
 	NoteLive
@@ -137,15 +136,15 @@ type LogDir struct {
 	// HostPath is the absolute path on this machine, "" if the tree is not on disk.
 	HostPath string
 
-	// A file that is there but could not be read leaves its value nil; then it is in Unknown with
-	// its Err, and in Case.Errors.
+	// A file that is there but could not be read, or that is no regular file, leaves its value nil;
+	// then it is in Unknown with its Err, and in Case.Errors.
 	Meta            *checkpoint.MetaProperties // nil absent or not readable
-	MetaFile        *File
-	HighWatermarks  *CheckpointFile // replication-offset-checkpoint
-	RecoveryPoints  *CheckpointFile // recovery-point-offset-checkpoint
-	LogStarts       *CheckpointFile // log-start-offset-checkpoint
-	CleanerOffsets  *CheckpointFile // cleaner-offset-checkpoint
-	CleanShutdown   bool            // .kafka_cleanshutdown exists, whatever is in it
+	MetaFile        *File                      // nil absent
+	HighWatermarks  *CheckpointFile            // replication-offset-checkpoint
+	RecoveryPoints  *CheckpointFile            // recovery-point-offset-checkpoint
+	LogStarts       *CheckpointFile            // log-start-offset-checkpoint
+	CleanerOffsets  *CheckpointFile            // cleaner-offset-checkpoint
+	CleanShutdown   bool                       // .kafka_cleanshutdown exists, whatever is in it
 	CleanShutdownAs *checkpoint.CleanShutdown
 	Bootstrap       *File // bootstrap.checkpoint, framed like a metadata snapshot
 
@@ -164,7 +163,7 @@ type LogDir struct {
 
 	Bare       bool // found by its partitions alone: it has no meta.properties and no checkpoint file
 	Partial    bool // only some partitions were given; Unknown is not listed
-	Incomplete bool // not everything in it could be listed: see Case.Errors and Case.Notes
+	Incomplete bool // not everything in it could be listed: see Case.Errors
 
 	files []*File
 }

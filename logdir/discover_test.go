@@ -382,11 +382,12 @@ broker copies () "copies"
 		{"directories and foreign files in a partition", "meta.properties t-0/D0.log t-0/D5.log/ t-0/quorum-state t-0/leader-epoch-checkpoint.tmp t-0/foo.log", `
 broker copies () "copies"
   dir .
-    t-0 live t-0 0
+    t-0 live t-0 incomplete 0
       ? "t-0/00000000000000000005.log": a directory; a broker ignores it
       ? "t-0/foo.log": "foo" before the first dot is not a number
       ? "t-0/leader-epoch-checkpoint.tmp": unfinished write of a checkpoint; a broker ignores it
       ? "t-0/quorum-state": has a meaning only in __cluster_metadata-0
+error t-0/00000000000000000005.log: not a regular file (directory)
 `},
 		{"nested as deep as allowed", "1/2/3/4/b7/t-0/D0.log", `
 broker 7 (folder name) "b7"

@@ -16,7 +16,7 @@ import (
 )
 
 // TestLinks: links inside the tree are looked through once, at the end; links that leave it, dangle
-// or turn in circles are noted and never followed.
+// or turn in circles are never followed, which is an error.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	writeTree(t, dir,
@@ -57,11 +57,18 @@ broker cold () "cold"
 			noted = append(noted, n.Paths...)
 		}
 	}
-	if got, want := strings.Join(noted, " "), "b2 b2abs b3 loop b1/t-0/00000000000000000005.log b1/v-0 alias self b1/u-0"; !sameWords(got, want) {
+	if got, want := strings.Join(noted, " "), "alias self b1/u-0"; !sameWords(got, want) {
 		t.Errorf("noted links: %s, want %s", got, want)
 	}
-	if len(c.Errors) > 0 {
-		t.Errorf("errors: %v", c.Errors)
+	var failed []string
+	for _, e := range c.Errors {
+		failed = append(failed, e.Path)
+		if !strings.HasPrefix(e.Err.Error(), "symbolic link that was not followed: ") {
+			t.Errorf("error %v", e)
+		}
+	}
+	if got, want := strings.Join(failed, " "), "b2 b2abs b3 loop b1/t-0/00000000000000000005.log b1/v-0"; !sameWords(got, want) {
+		t.Errorf("links not followed: %s, want %s", got, want)
 	}
 	nine := c.Brokers[0].Dirs[0].Partitions[0].Segments[1].Log
 	if b, err := nine.ReadAll(100); err != nil || string(b) != "12345" || nine.Size != 5 || !nine.Link {
@@ -130,7 +137,7 @@ func TestSpecialFiles(t *testing.T) {
 	wantSummary(t, c, `
 broker 1 (meta.properties) "b1"
   dir b1
-    t-0 live b1/t-0 0
+    t-0 live b1/t-0 incomplete 0
       ? "b1/t-0/00000000000000000007.log": not a regular file (named pipe)
       ? "b1/t-0/leader-epoch-checkpoint": not a regular file (named pipe)
     ? "b1/.lock": not a regular file (named pipe)
@@ -138,7 +145,14 @@ broker 1 (meta.properties) "b1"
     ? "b1/u-0": not a regular file (named pipe)
     ? "b1/x": not a regular file (named pipe)
 ? "pipe": not a regular file (named pipe)
+error b1/.lock: not a regular file (named pipe)
+error b1/replication-offset-checkpoint: not a regular file (named pipe)
+error b1/t-0/00000000000000000007.log: not a regular file (named pipe)
+error b1/t-0/leader-epoch-checkpoint: not a regular file (named pipe)
 `)
+	if f := c.Brokers[0].Dirs[0].Partitions[0].EpochsFile; f == nil || !errors.Is(f.Err, rofs.ErrNotRegular) {
+		t.Errorf("leader-epoch-checkpoint is a pipe, not absent: %+v", f)
+	}
 	if _, err := c.Brokers[0].Dirs[0].Unknown[0].Open(); !errors.Is(err, rofs.ErrNotRegular) {
 		t.Errorf("opening a pipe: %v", err)
 	}
@@ -196,5 +210,51 @@ error b2: readdir: permission denied
 `)
 	if !errors.Is(c.Errors[0], fs.ErrPermission) {
 		t.Error("the cause is lost")
+	}
+}
+
+// TestOddFiles: what has the name of a file that is read, and cannot be one, is neither absent nor a
+// reason to know less of the rest.
+func TestOddFiles(t *testing.T) {
+	for _, kind := range []string{"directory", "named pipe", "link"} {
+		dir := t.TempDir()
+		writeTree(t, dir, "b1/replication-offset-checkpoint", "b1/t-0/D0.log", "b1/t-0/D0.timeindex", "outside")
+		names := []string{
+			"b1/meta.properties", "b1/log-start-offset-checkpoint", "b1/recovery-point-offset-checkpoint", "b1/.kafka_cleanshutdown",
+			"b1/t-0/leader-epoch-checkpoint", "b1/t-0/partition.metadata", "b1/t-0/00000000000000000000.index", "b1/t-0/00000000000000000000.snapshot",
+		}
+		if kind == "link" {
+			names = append(names, "b1/t-0/note.txt") // nothing is known of it at all
+		}
+		for _, name := range names {
+			full := filepath.Join(dir, name)
+			switch kind {
+			case "directory":
+				must(t, os.Mkdir(full, 0o755))
+			case "named pipe":
+				must(t, syscall.Mkfifo(full, 0o644))
+			case "link":
+				must(t, os.Symlink(filepath.Join(t.TempDir(), "outside"), full))
+			}
+		}
+		c := discover(t, dir)
+		var failed []string
+		for _, e := range c.Errors {
+			failed = append(failed, e.Path)
+			if kind != "link" && e.Err.Error() != "not a regular file ("+kind+")" {
+				t.Errorf("%s: %v", kind, e)
+			}
+		}
+		if got, want := strings.Join(failed, " "), strings.Join(names, " "); !sameWords(got, want) {
+			t.Errorf("%s: errors for %s, want %s", kind, got, want)
+		}
+		d := c.Brokers[0].Dirs[0]
+		p := d.Partitions[0]
+		if d.MetaFile == nil || !d.CleanShutdown || p.EpochsFile == nil || p.MetaFile == nil {
+			t.Errorf("%s: called absent: %+v %+v %+v", kind, d.MetaFile, p.EpochsFile, p.MetaFile)
+		}
+		if p.Incomplete || len(p.Segments) != 1 || p.Segments[0].TimeIndex == nil {
+			t.Errorf("%s: the log is all there:\n%s", kind, summary(c))
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"kafsck/checkpoint"
+	"kafsck/internal/rofs"
 )
 
 // Greatest sizes of the text files. A broker with 100,000 partitions of long names writes offset
@@ -28,10 +29,23 @@ func (d *discovery) newFile(f *folder, e *entry, fn fileName) *File {
 	if e.info != nil {
 		file.Size, file.ModTime, file.Mode = e.info.Size(), e.info.ModTime(), e.info.Mode()
 	}
-	if e.err != nil {
+	switch {
+	case e.err != nil && e.link && refusedLink(e.err):
+		file.Err = notFollowed(e.err)
+	case e.err != nil:
 		file.Err = plainError(e.err)
 	}
 	return file
+}
+
+// refuseOdd tells of something that has the name of a file which is read, and is none: it is neither
+// absent nor malformed. What could not be looked at was told of by report.
+func (d *discovery) refuseOdd(file *File) {
+	if file.Err != nil || file.Mode.IsRegular() {
+		return
+	}
+	file.Err = fmt.Errorf("%w (%s)", rofs.ErrNotRegular, typeName(file.Mode))
+	d.fail(file.Path, file.Err)
 }
 
 // unusable says why an entry cannot be what its name says, "" if it can.
@@ -90,7 +104,7 @@ func (d *discovery) logDir(f *folder, listed map[string]*folder) *LogDir {
 	for i := range f.entries {
 		e := &f.entries[i]
 		switch {
-		case !e.isDir():
+		case !e.isDir() || parseLogDirFile(e.name).why == "":
 			d.logDirFile(ld, f, e)
 		case e.name == indexCacheDir:
 			file := d.newFile(f, e, fileName{kind: KindRemoteIndexCache, base: -1, epoch: -1, why: "cached indexes of remote segments; holds no partition"})
@@ -138,7 +152,7 @@ func (d *discovery) foreignDir(ld *LogDir, f *folder, e *entry, why string) {
 	ld.files, ld.Unknown = append(ld.files, file), append(ld.Unknown, file)
 }
 
-// logDirFile takes in an entry of a log directory that is no directory.
+// logDirFile takes in an entry of a log directory that is no directory, or has the name of a file.
 func (d *discovery) logDirFile(ld *LogDir, f *folder, e *entry) {
 	fn := parseLogDirFile(e.name)
 	if why := e.unusable(); why != "" {
@@ -151,6 +165,12 @@ func (d *discovery) logDirFile(ld *LogDir, f *folder, e *entry) {
 		d.readLogDirFile(ld, file)
 		if file.Err != nil {
 			file.Why = fmt.Sprintf("could not be read: %v", file.Err)
+		}
+	}
+	if fn.kind != KindOther && fn.kind != KindTemporary && file.Why != "" {
+		d.refuseOdd(file)
+		if file.Kind == KindMetaProperties {
+			ld.MetaFile = file
 		}
 	}
 	if file.Kind == KindCleanShutdown {
@@ -264,13 +284,14 @@ func (p *Partition) isMetadata() bool {
 func (d *discovery) partition(f *folder, dn DirName) *Partition {
 	p := &Partition{
 		Topic: dn.Topic, Partition: dn.Partition, State: dn.State, TopicCut: dn.TopicCut,
-		Dir: f.shown, HostPath: f.in.hostPath(f.name), Incomplete: f.incomplete, Root: f.name,
+		Dir: f.shown, HostPath: f.in.hostPath(f.name), Incomplete: f.err != nil, Root: f.name,
 	}
 	d.saw(f, p)
 	for i := range f.entries {
 		p.files = append(p.files, d.partitionFile(p, f, &f.entries[i]))
 	}
 	d.arrange(p)
+	p.Incomplete = p.Incomplete || len(p.OddLogs()) > 0
 	return p
 }
 
@@ -285,7 +306,11 @@ func (d *discovery) partitionFile(p *Partition, f *folder, e *entry) *File {
 	if why := e.unusable(); why != "" && !e.isDir() {
 		fn.why = why
 	}
-	return d.newFile(f, e, fn)
+	file := d.newFile(f, e, fn)
+	if fn.kind.marksPartition() {
+		d.refuseOdd(file)
+	}
+	return file
 }
 
 // arrange puts the files of a partition in their places and reads the small ones.
@@ -293,6 +318,17 @@ func (d *discovery) arrange(p *Partition) {
 	for _, f := range p.files {
 		if f.Why != "" {
 			p.Unknown = append(p.Unknown, f)
+			if f.Err == nil {
+				continue
+			}
+			switch f.Kind { // there, though nothing can be read from it
+			case KindEpochs:
+				p.EpochsFile = f
+			case KindPartitionMetadata:
+				p.MetaFile = f
+			case KindQuorumState:
+				p.QuorumStateFile = f
+			}
 			continue
 		}
 		switch f.Kind {

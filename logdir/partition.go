@@ -51,7 +51,7 @@ type Partition struct {
 	Segments []*Segment // ascending base offset, then suffix
 
 	Epochs     *checkpoint.EpochFile         // leader-epoch-checkpoint; nil absent or not readable
-	EpochsFile *File                         // nil absent; its Err tells why Epochs is nil
+	EpochsFile *File                         // nil absent; its Err tells why Epochs is nil. Also what is no regular file
 	Meta       *checkpoint.PartitionMetadata // partition.metadata; nil absent or not readable
 	MetaFile   *File                         // nil absent
 
@@ -61,14 +61,28 @@ type Partition struct {
 	QuorumState      *checkpoint.QuorumState // nil absent or not readable
 	QuorumStateFile  *File                   // nil absent
 
-	Unknown    []*File // all other entries, by name
-	Incomplete bool    // not every entry could be listed: see Case.Errors and Case.Notes
+	Unknown []*File // all other entries, by name; also what has a known name and could not be looked at or is no regular file
+	// Incomplete: the directory could not be listed to its end, or something that is called a .log
+	// cannot be opened as one, so that part of the log may be missing. See Case.Errors.
+	Incomplete bool
 
 	files []*File
 }
 
 // Name is TOPIC-PART.
 func (p *Partition) Name() string { return p.Topic + "-" + strconv.Itoa(int(p.Partition)) }
+
+// OddLogs are the entries that are called a .log, with or without a suffix, and cannot be opened as
+// one: a link that was not followed, a named pipe, a directory.
+func (p *Partition) OddLogs() []*File {
+	var out []*File
+	for _, f := range p.Unknown {
+		if f.Kind == KindLog && f.Err != nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
 
 // AllFiles yields every entry of the directory in name order, known and unknown.
 func (p *Partition) AllFiles() iter.Seq[*File] { return values(p.files) }

@@ -122,9 +122,7 @@ func (d *discovery) logDirAround(in *input) *found {
 	fd := &found{ld: ld, in: around, info: info, name: path.Dir(in.name), paths: []string{name, path.Dir(in.name)}}
 	d.dirs = append(d.dirs, fd)
 	for i := range f.entries {
-		if !f.entries[i].isDir() {
-			d.logDirFile(ld, f, &f.entries[i])
-		}
+		d.logDirFile(ld, f, &f.entries[i])
 	}
 	return fd
 }

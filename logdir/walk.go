@@ -108,12 +108,18 @@ func (d *discovery) report(f *folder) {
 			continue
 		}
 		at := joinShown(f.shown, e.name)
-		if !e.link || !refusedLink(e.err) {
-			d.fail(at, e.err)
+		if e.link && refusedLink(e.err) {
+			d.fail(at, notFollowed(e.err))
 			continue
 		}
-		d.note(NoteSymlink, []string{at}, fmt.Sprintf("symbolic link %q was not followed (%v); what it stands for was not looked at", at, plainError(e.err)))
+		d.fail(at, e.err)
 	}
+}
+
+// notFollowed is the error of a link that cannot or must not be followed: what it stands for is
+// missing from the case.
+func notFollowed(err error) error {
+	return fmt.Errorf("symbolic link that was not followed: %w", plainError(err))
 }
 
 // refusedLink tells a link that cannot or must not be followed from a failed read. The refusal of
@@ -298,12 +304,12 @@ func (d *discovery) seen(info fs.FileInfo) (visit, bool) {
 func (d *discovery) later(f *folder, e *entry, then func(child *folder)) {
 	d.links = append(d.links, func() {
 		at := joinShown(f.shown, e.name)
-		if f.behindLink {
-			d.note(NoteSymlink, []string{at}, fmt.Sprintf("symbolic link %q was not followed: it was itself reached through one", at))
-			return
-		}
 		if _, ok := d.seen(e.info); ok {
 			d.note(NoteSymlink, []string{at}, fmt.Sprintf("symbolic link %q leads to a directory that is listed under its own name", at))
+			return
+		}
+		if f.behindLink {
+			d.fail(at, notFollowed(errors.New("it was itself reached through one")))
 			return
 		}
 		child := d.list(f.in, joinName(f.name, e.name), at, e.info, true)

@@ -12,6 +12,7 @@ import (
 // draft is a new file under way.
 type draft struct {
 	*facts
+	cut      int64 // log start at which the head is cut, -1: nowhere
 	entries  []EpochEntry
 	refused  []RefusedEntry
 	notes    []string
@@ -69,11 +70,21 @@ func (d *draft) admit(e EpochEntry) bool {
 	return true
 }
 
+// admitTail admits an entry at the log end. One that stands there already, of a log
+// start that is the log end, makes room, as in LeaderEpochFileCache.assign.
+func (d *draft) admitTail(e EpochEntry) bool {
+	d.entries = slices.DeleteFunc(d.entries, func(x EpochEntry) bool { return x.StartOffset >= d.end && x.Epoch < e.Epoch })
+	return d.admit(e)
+}
+
 // headers applies LogSegment.recover to every batch, then cuts as the load and
 // the log start do.
+//
+//	batches 0…99 of epochs 0, 2, 5   log start 60: 5 60
+//	                                 log start 100, the log end: 0 0, 2 30, 5 60; loaded: 5 100
 func (d *draft) headers() {
 	rebuilt := d.lineage.Rebuild()
-	for _, e := range rebuilt.TruncateFromEnd(d.end).TruncateFromStart(d.start) {
+	for _, e := range rebuilt.TruncateFromEnd(d.end).TruncateFromStart(d.cut) {
 		said := fmt.Sprintf("batches: epoch %d begins at offset %d", e.Epoch, e.StartOffset)
 		if !slices.Contains(rebuilt, e) {
 			said = fmt.Sprintf("batches: the log start, offset %d (%s), lies in epoch %d", e.StartOffset, d.startSaid, e.Epoch)
@@ -132,7 +143,7 @@ func (d *draft) file(keepTail bool) {
 		}
 	}
 	for _, e := range d.facts.file.Entries {
-		if !d.has(e) && !slices.Contains(d.fromFile, e) && e.StartOffset > d.line {
+		if !d.has(e) && !slices.Contains(d.fromFile, e) && (e.StartOffset > d.line || d.line >= d.end) {
 			d.refuse(e, File, nil, "Kafka drops this line when it loads the file: another line contradicts it")
 		}
 	}
@@ -163,7 +174,10 @@ func (d *draft) fileEntry(e epoch.Entry) {
 	}
 	stretch, _, _ := d.darkAt(e.StartOffset)
 	said := fmt.Sprintf("old file; the batches here are gone (next batch: offset %d), and those around it allow it", stretch.to)
-	if e.StartOffset < d.firstBatch() {
+	switch {
+	case len(d.lineage) == 0:
+		said = "old file; this log holds no batch that could contradict it"
+	case e.StartOffset < d.firstBatch():
 		said = fmt.Sprintf("old file; it lies before the first batch, offset %d", d.firstBatch())
 	}
 	if !d.admit(EpochEntry{Entry: e, Source: File, Said: said}) {
@@ -173,7 +187,7 @@ func (d *draft) fileEntry(e epoch.Entry) {
 
 // emptyTail is the line of a leader that has written nothing under its epoch.
 func (d *draft) emptyTail(e epoch.Entry, keep bool) {
-	if keep && d.admit(EpochEntry{Entry: e, Source: File, Said: "old file, kept on request: the leader of this epoch has written nothing"}) {
+	if keep && d.admitTail(EpochEntry{Entry: e, Source: File, Said: "old file, kept on request: the leader of this epoch has written nothing"}) {
 		return
 	}
 	d.refuseTail(e, File, nil, "starts at the log end: the leader of epoch %d has written nothing; no batch can prove it, and Kafka drops the line at the next load (--keep-empty-tail keeps it)", e.Epoch)
@@ -185,7 +199,7 @@ func (d *draft) tailFromMetadata(p *incident.Partition) {
 	if c == nil || p.Stale || !d.copy.Broker.Known || c.Leader != d.copy.Broker.ID || c.Uncertain || c.LeaderEpoch <= d.latest() || d.end < 0 {
 		return
 	}
-	d.admit(EpochEntry{Entry: epoch.Entry{Epoch: c.LeaderEpoch, StartOffset: d.end}, Source: Metadata,
+	d.admitTail(EpochEntry{Entry: epoch.Entry{Epoch: c.LeaderEpoch, StartOffset: d.end}, Source: Metadata,
 		Said: fmt.Sprintf("metadata offset %d: this broker leads epoch %d, and no batch carries it; it would begin at the log end", c.Offset, c.LeaderEpoch)})
 }
 

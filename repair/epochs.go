@@ -47,7 +47,9 @@ type OldFile struct {
 	Path      string                // shown path, also of an absent one
 	Written   []epoch.Entry         // lines that parse, in file order
 	Malformed *checkpoint.Malformed // nil: Kafka accepts the file
-	Loaded    epoch.Cache           // as Kafka would hold it after the load of this log; nil when malformed or absent
+	// Loaded is what Kafka would hold after the load of this log; nil when malformed or
+	// absent. A line of log-start-offset-checkpoint that cannot be right does not count.
+	Loaded epoch.Cache
 }
 
 // Input is a file that a plan was made from, so that a change is noticed.
@@ -173,7 +175,13 @@ func PlanEpochs(ctx context.Context, p *incident.Partition, c *incident.Copy, op
 	if err := plan.take(own); err != nil {
 		return nil, err
 	}
-	d := &draft{facts: own}
+	d := &draft{facts: own, cut: own.head()}
+	if own.endsAtStart() {
+		d.cut = own.start
+	}
+	if own.bogus != "" {
+		d.note("%s", own.bogus)
+	}
 	d.headers()
 	switch {
 	case own.useFile:
@@ -203,6 +211,10 @@ func PlanEpochs(ctx context.Context, p *incident.Partition, c *incident.Copy, op
 	d.lowestEpoch()
 	plan.Entries, plan.Refused, plan.Notes = d.entries, d.refused, d.notes
 	plan.Changed = plan.Old.Malformed != nil || !slices.Equal(own.load(plan.Cache()), plan.Old.Loaded)
+	if plan.Changed && own.start == own.end && own.file != nil && own.file.Malformed == nil && len(own.file.Entries) == 0 {
+		d.note("the log start is the log end, offset %d: a broker that stopped in this state forgets at the next start in which epoch its log ends, so the empty file need not come from damage", own.end)
+		plan.Notes = d.notes
+	}
 	d.unknown(p)
 	plan.Unknown = d.gaps
 	return plan, nil

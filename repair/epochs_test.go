@@ -3,8 +3,10 @@ package repair_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,7 +163,7 @@ func TestTruth(t *testing.T) {
 
 const p1 = `broker 1 ; topic t-0
 segment 0 ; batch records=80 epoch=0 ; batch records=20 epoch=2
-segment 100 ; batch records=50 epoch=2 ; batch records=90 epoch=3 ; batch records=60 epoch=5
+segment 100 ; batch records=50 epoch=2 ; batch records=90 epoch=3 ; batch records=30 epoch=5 ; batch records=30 epoch=5
 hw 300 ; recovery 300
 `
 
@@ -335,6 +337,225 @@ func TestFailedReads(t *testing.T) {
 			if reads > after && !errors.Is(err, syscall.EIO) {
 				t.Errorf("%s, read %d: %v", name, after+1, err)
 			}
+		}
+	}
+}
+
+// TestStartAtEnd: all records were deleted. A load cuts at the log end before it
+// cuts at the log start, so the entry of the epoch that the log ends in must keep
+// its true start. What each file loads to is Kafka's word: [5 100], or nothing for
+// the files of which that is said.
+func TestStartAtEnd(t *testing.T) {
+	const (
+		log   = "broker 1 ; topic t-0 ; segment 0 ; batch records=30 epoch=0 ; batch records=30 epoch=2 ; batch records=10 epoch=5 ; batch records=10 ; batch records=10 ; batch records=10\nlogstart 100\n"
+		empty = "broker 1 ; topic t-0 ; segment 100\nlogstart 100\n"
+		all   = "0 0 headers, 2 30 headers, 5 60 headers"
+	)
+	for name, c := range map[string]struct {
+		text, want, refused string
+		opt                 repair.EpochOptions
+		changed             bool
+	}{
+		"not yet cut":      {text: log + "epochs 0:0 2:30 5:60", want: all},
+		"cut below":        {text: log + "epochs 2:30 5:60", want: all},
+		"newest alone":     {text: log + "epochs 5:60", want: all},
+		"headers only":     {text: log + "epochs 0:0 2:30 5:60", want: all, opt: repair.EpochOptions{HeadersOnly: true}},
+		"missing":          {text: log, want: all, changed: true},
+		"zeros":            {text: log + "file leader-epoch-checkpoint zeros=40", want: all, changed: true},
+		"emptied":          {text: log + `file leader-epoch-checkpoint text="0\n0\n"`, want: all, changed: true},
+		"newest missing":   {text: log + "epochs 0:0 2:30", want: all, changed: true},
+		"wrong newest":     {text: log + "epochs 0:0 2:30 7:60", want: all, refused: "7 60 file", changed: true},
+		"later start":      {text: log + "epochs 0:0 2:30 5:70", want: all, refused: "5 70 file"},
+		"with a tail":      {text: log + "epochs 0:0 2:30 5:60 8:100", want: all, refused: "8 100 file"},
+		"kept tail":        {text: log + "epochs 0:0 2:30 5:60 8:100", want: all + ", 8 100 file", opt: repair.EpochOptions{KeepEmptyTail: true}},
+		"running":          {text: log + "epochs 5:100", want: "5 100 headers"},                                             // loads to nothing
+		"running, elected": {text: log + "epochs 8:100", want: "5 100 headers", refused: "8 100 file"},                      // to nothing
+		"elected, kept":    {text: log + "epochs 8:100", want: "8 100 file", opt: repair.EpochOptions{KeepEmptyTail: true}}, // to nothing
+		"lower at the end": {text: log + "epochs 3:100", want: all, refused: "3 100 file", changed: true},                   // to nothing
+		"empty":            {text: empty + "epochs 1:0 5:60", want: "1 0 file, 5 60 file"},                                  // to [5 100]
+		"empty, base only": {text: "broker 1 ; topic t-0 ; segment 100\nepochs 1:0 5:60", want: "1 0 file, 5 60 file"},      // to [1 0] [5 60]
+		"empty, running":   {text: empty + "epochs 5:100", want: "", refused: "5 100 file"},                                 // to nothing
+		"no segment":       {text: "broker 1 ; topic t-0\nlogstart 100 ; epochs 1:0 5:60", want: "1 0 file, 5 60 file"},     // to [5 100]
+		"empty, sibling":   {text: "broker 1 clusterid=c ; topic t-0 ; segment 0 ; batch base=60 records=40 epoch=5\nlogstart 100\nbroker 2 clusterid=c ; topic t-0 ; segment 0 ; batch records=30 epoch=0 ; batch records=30 epoch=2 ; batch records=40 epoch=5\nepochs 0:0 2:30 5:60", want: "0 0 sibling, 2 30 sibling, 5 60 headers", changed: true},
+	} {
+		p := made(t, c.text, "broker-1/t-0", c.opt)
+		same(t, name+": new", c.want, lines(p))
+		same(t, name+": refused", c.refused, refused(p))
+		if p.Changed != c.changed {
+			t.Errorf("%s: changed %t, old file loads to %v", name, p.Changed, p.Old.Loaded)
+		}
+		for _, change := range p.Changes() {
+			if change.Why == "" {
+				t.Errorf("%s: no reason for %+v", name, change)
+			}
+		}
+	}
+}
+
+// TestBogusLogStart: a log start that no log of these batches can have is not
+// believed, and what Kafka does with it is said.
+func TestBogusLogStart(t *testing.T) {
+	const right = "0 0 headers, 2 80 headers, 3 150 headers, 5 240 headers"
+	for name, c := range map[string]struct {
+		more, refused, note string
+		changed             bool
+	}{
+		"beyond the end":         {"epochs 0:0 2:80 3:150 5:240 ; logstart 450", "", "Kafka deletes every segment at the next start", false},
+		"one beyond the end":     {"epochs 0:0 2:80 3:150 5:240 ; logstart 301", "", "Kafka deletes every segment at the next start", false},
+		"beyond, file cut there": {"epochs 5:450 ; logstart 450", "5 450 file", "Kafka deletes every segment at the next start", true},
+		"beyond, file lost":      {"logstart 450", "", "log start of 0, the first segment", true},
+		"negative":               {"epochs 0:0 2:80 3:150 5:240 ; logstart -5", "", "no log start can be", false},
+		"negative, file lost":    {"logstart -5", "", "no log start can be", true},
+	} {
+		p := made(t, p1+c.more, "broker-1/t-0", repair.EpochOptions{})
+		same(t, name+": new", right, lines(p))
+		same(t, name+": refused", c.refused, refused(p))
+		if p.Changed != c.changed || p.LogStart != 0 {
+			t.Errorf("%s: changed %t, log start %d", name, p.Changed, p.LogStart)
+		}
+		if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], c.note) {
+			t.Errorf("%s: notes %q", name, p.Notes)
+		}
+	}
+}
+
+// loaded is LogLoader.load on the lines of a file, written again here, apart from
+// package epoch: assign each, cut at the log end, cut at the log start, put the last
+// one cut back there.
+func loaded(lines [][2]int64, end, line int64) [][2]int64 {
+	var c [][2]int64
+	for _, e := range lines {
+		if n := len(c); n > 0 && c[n-1][0] == e[0] && c[n-1][1] <= e[1] {
+			continue
+		}
+		for len(c) > 0 && (c[len(c)-1][0] >= e[0] || c[len(c)-1][1] >= e[1]) {
+			c = c[:len(c)-1]
+		}
+		c = append(c, e)
+	}
+	for len(c) > 0 && c[len(c)-1][1] >= end {
+		c = c[:len(c)-1]
+	}
+	for len(c) > 0 && c[0][1] <= line && (len(c) == 1 || c[1][1] <= line) {
+		if len(c) == 1 {
+			break
+		}
+		c = c[1:]
+	}
+	if len(c) > 0 && c[0][1] <= line {
+		c = append([][2]int64{{c[0][0], line}}, c[1:]...)
+	}
+	return c
+}
+
+// TestLoadedRandomLogs: whatever lies in the old file and wherever the log start is,
+// at and beyond the log end and on both sides of segment bases too, the new file
+// loads to the epochs of the batches, an undamaged old file is right, and Changed
+// is what the two loads say.
+func TestLoadedRandomLogs(t *testing.T) {
+	random := rand.New(rand.NewPCG(46, 1))
+	for i := range 800 {
+		var text strings.Builder
+		base := int64(0)
+		if random.IntN(2) > 0 {
+			base = random.Int64N(50)
+		}
+		fmt.Fprintf(&text, "broker 1 ; topic t-0 ; segment %d\n", base)
+		var truth [][2]int64 // epochs of the batches
+		end, e := base, random.Int64N(3)
+		bases := []int64{base}
+		for range random.IntN(8) {
+			if random.IntN(3) == 0 && end > bases[len(bases)-1] {
+				fmt.Fprintf(&text, "segment %d\n", end)
+				bases = append(bases, end)
+			}
+			if len(truth) == 0 || random.IntN(2) > 0 {
+				e += 1 + random.Int64N(3)
+				truth = append(truth, [2]int64{e, end})
+			}
+			// Two of each: the epoch of a lone batch at an end could be a flipped bit.
+			n := 1 + random.Int64N(9)
+			fmt.Fprintf(&text, "batch base=%d records=%d epoch=%d ; batch base=%d records=1 epoch=%d\n", end, n, e, end+n, e)
+			end += n + 1
+		}
+		line, bogus := int64(0), false
+		switch random.IntN(6) {
+		case 0:
+		case 1:
+			line = end
+		case 2:
+			line, bogus = end+1+random.Int64N(20), true
+		case 3:
+			line = max(0, bases[random.IntN(len(bases))]-1+random.Int64N(3))
+			bogus = line > end
+		default:
+			line = base + random.Int64N(end-base+1)
+		}
+		if line > 0 {
+			fmt.Fprintf(&text, "logstart %d\n", line)
+		}
+		if bogus {
+			line = 0
+		}
+		var old [][2]int64
+		kind := random.IntN(6)
+		switch kind {
+		case 0: // not yet cut
+			old = truth
+		case 1: // as a load leaves it
+			old = loaded(truth, end, line)
+		case 2: // missing
+		case 3: // a line lost
+			if len(truth) > 0 {
+				old = slices.Delete(slices.Clone(truth), 0, 0)
+				at := random.IntN(len(old))
+				old = slices.Delete(old, at, at+1)
+			}
+		case 4: // starts moved
+			for j, x := range truth {
+				if j > 0 {
+					x[1] += random.Int64N(3)
+				}
+				old = append(old, x)
+			}
+		case 5: // shuffled
+			old = slices.Clone(truth)
+			random.Shuffle(len(old), func(a, b int) { old[a], old[b] = old[b], old[a] })
+		}
+		if kind != 2 {
+			text.WriteString("epochs")
+			for _, x := range old {
+				fmt.Fprintf(&text, " %d:%d", x[0], x[1])
+			}
+			text.WriteString("\n")
+		}
+		p := made(t, text.String(), "broker-1/t-0", repair.EpochOptions{})
+		var fresh [][2]int64
+		for _, x := range p.Cache() {
+			fresh = append(fresh, [2]int64{int64(x.Epoch), x.StartOffset})
+		}
+		want, was, is := loaded(truth, end, line), loaded(old, end, line), loaded(fresh, end, line)
+		if kind != 2 && line == end && len(old) == 1 && old[0][1] == end {
+			want = nil // as a running broker leaves it; the next load drops it
+		}
+		// Epoch 0 begins at the log start where nothing is lower.
+		if len(is) > 0 && len(want) > 0 && is[0][0] == 0 && want[0][0] == 0 {
+			want[0][1] = is[0][1]
+		}
+		if fmt.Sprint(is) != fmt.Sprint(want) {
+			t.Errorf("log %d, kind %d: the new file loads to %v, want %v\n%s\n%v", i, kind, is, want, text.String(), lines(p))
+		}
+		if changed := fmt.Sprint(was) != fmt.Sprint(is); p.Changed != changed {
+			t.Errorf("log %d, kind %d: changed %t; loads %v, then %v\n%s", i, kind, p.Changed, was, is, text.String())
+		}
+		if p.Changed && kind < 2 {
+			t.Errorf("log %d, kind %d: an undamaged file is called wrong\n%s\n%v", i, kind, text.String(), lines(p))
+		}
+		if bogus != (len(p.Notes) > 0 && strings.Contains(p.Notes[0], "log-start-offset-checkpoint says")) {
+			t.Errorf("log %d: notes %q", i, p.Notes)
+		}
+		if t.Failed() && i > 100 {
+			return
 		}
 	}
 }

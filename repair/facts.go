@@ -24,15 +24,19 @@ type facts struct {
 	start     int64
 	startSaid string
 	end       int64 // log end offset, exclusive
-	// line is the value of log-start-offset-checkpoint, 0 without one: the load cuts
-	// the cache there.
+	// line is the value of log-start-offset-checkpoint, 0 without one or with one that
+	// is not believed: the load cuts the cache there.
 	line int64
+	// bogus says which value of log-start-offset-checkpoint is not believed, and what
+	// Kafka does with it; "" where there is none. Everything here is as if its line
+	// were gone.
+	bogus string
 
 	file     *checkpoint.EpochFile // nil absent
 	useFile  bool                  // there is a file that Kafka accepts, and it may be used
 	mayUse   bool                  // the file may be used if it can
 	lone     []string              // epochs that rest on one batch, said
-	fromFile epoch.Cache           // useFile: as Kafka loads it, cut at line, not at the end
+	fromFile epoch.Cache           // useFile: as Kafka loads it, cut at line (below the end), not at the end
 }
 
 func newFacts(ctx context.Context, p *incident.Partition, c *incident.Copy, useFile bool) (*facts, error) {
@@ -48,16 +52,56 @@ func newFacts(ctx context.Context, p *incident.Partition, c *incident.Copy, useF
 		f.start = l.Segments[0].BaseOffset
 	}
 	if v, ok := logStart(l.Partition); ok {
-		f.line, f.start, f.startSaid = v, v, "log-start-offset-checkpoint"
+		f.believe(v)
 	}
 	f.useFile = useFile && f.file != nil && f.file.Malformed == nil
 	if f.useFile {
-		f.fromFile = epoch.Load(f.file.Entries).TruncateFromStart(f.line)
+		f.fromFile = epoch.Load(f.file.Entries)
+		if f.line < f.end {
+			f.fromFile = f.fromFile.TruncateFromStart(f.line)
+		}
 	}
-	if err := settleEdges(ctx, p, f); err != nil {
-		return nil, err
-	}
+	loneEpochs(p, f)
 	return f, f.startInsideBatch()
+}
+
+// believe takes the log start from log-start-offset-checkpoint, if it can be one.
+func (f *facts) believe(v int64) {
+	switch {
+	case len(f.log.Segments) == 0 && v >= 0:
+		f.end = v // LogLoader makes an empty segment there
+	case v < 0:
+		f.bogus = fmt.Sprintf("log-start-offset-checkpoint says %d, which no log start can be; Kafka goes by the first segment, offset %d, and so does this file", v, f.start)
+		return
+	case v > f.end:
+		f.bogus = fmt.Sprintf("log-start-offset-checkpoint says %d, but the log ends at offset %d: as it stands, Kafka deletes every segment at the next start, empties the epoch file and begins an empty log at %d, "+
+			"whatever the file says; entries and verdict are those for a log start of %d, the first segment. Correct that line before the broker starts", v, f.end, v, f.start)
+		return
+	}
+	f.line, f.start, f.startSaid = v, v, "log-start-offset-checkpoint"
+}
+
+// head is where the first entry of a file of this log may be cut: at the log
+// start, -1 for nowhere. LogLoader.load cuts at the log end first, so that an entry
+// at a log start that is the log end would be lost; one that keeps its true start
+// is moved to the log start by the load itself.
+func (f *facts) head() int64 {
+	if f.start < f.end {
+		return f.start
+	}
+	return -1
+}
+
+// endsAtStart reports whether the old file is that of a running broker whose log
+// start was moved up to the log end: it has one entry, at that offset, of the epoch
+// of the last batch or of a leader elected since. A load drops it, and that is
+// normal.
+func (f *facts) endsAtStart() bool {
+	if f.start != f.end || f.file == nil || f.file.Malformed != nil {
+		return false
+	}
+	c := epoch.Load(f.file.Entries)
+	return len(c) == 1 && c[0].StartOffset == f.end && c[0].Epoch >= f.lineage.Rebuild().TruncateFromEnd(f.end).Latest()
 }
 
 // logStart looks up the partition's line in log-start-offset-checkpoint, which
@@ -102,8 +146,8 @@ func (f *facts) startInsideBatch() error {
 }
 
 // load is what Kafka holds after loading a file of these entries with this log:
-// LogLoader.load cuts at the log end, then at the checkpointed log start. It does
-// not depend on the clean marker: recovery only adds epochs above the newest.
+// LogLoader.load cuts at the log end, then at the checkpointed log start, if that is
+// one. It does not depend on the clean marker: recovery only adds epochs above the newest.
 func (f *facts) load(entries []epoch.Entry) epoch.Cache {
 	return epoch.Load(entries).TruncateFromEnd(f.end).TruncateFromStart(f.line)
 }

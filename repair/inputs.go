@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -13,10 +14,28 @@ import (
 
 	"kafsck/checkpoint"
 	"kafsck/logdir"
+	"kafsck/segment"
 )
 
-// ErrChanged says that an input is no longer what a plan was made from.
-var ErrChanged = errors.New("changed since it was read")
+var (
+	// ErrChanged says that an input is no longer what a plan was made from.
+	ErrChanged = errors.New("changed since it was read")
+	// ErrChanging says that an input was written to between two looks at it, so that
+	// there is no plan.
+	ErrChanging = errors.New("changed while it was read")
+)
+
+// Changed reports whether an error, of planning or of reading a log that had been
+// listed, tells that an input was changed or removed meanwhile: not that the disk
+// failed.
+func Changed(err error) bool {
+	if errors.Is(err, ErrChanged) || errors.Is(err, ErrChanging) {
+		return true
+	}
+	// A .log that vanished, or is shorter than it was.
+	read, ok := errors.AsType[*segment.ReadError](err)
+	return ok && (errors.Is(read.Err, fs.ErrNotExist) || errors.Is(read.Err, io.ErrUnexpectedEOF))
+}
 
 // maxFile bounds the text files that are hashed: discovery reads no larger ones.
 const maxFile = 16 << 20
@@ -32,7 +51,7 @@ func (p *EpochPlan) take(f *facts) error {
 		}
 		// The lines in the plan are those that discovery parsed.
 		if again := checkpoint.ParseEpochs(content); !slices.Equal(again.Entries, dir.Epochs.Entries) {
-			return fmt.Errorf("%s changed while it was read", in.Path)
+			return fmt.Errorf("%s: %w", in.Path, ErrChanging)
 		}
 		old = in
 	}
@@ -54,6 +73,9 @@ func (p *EpochPlan) take(f *facts) error {
 
 func hashed(dir *logdir.Partition, f *logdir.File) (Input, []byte, error) {
 	b, err := f.ReadAll(maxFile)
+	if errors.Is(err, fs.ErrNotExist) { // discovery read it
+		return Input{}, nil, fmt.Errorf("%s: %w: it is gone", f.Path, ErrChanging)
+	}
 	if err != nil {
 		return Input{}, nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
@@ -122,6 +144,9 @@ func (in *Input) verify() error {
 	}
 	if in.SHA256 != "" {
 		now, _, err := hashed(in.Partition, in.File)
+		if errors.Is(err, ErrChanging) {
+			return fmt.Errorf("%s: %w: it is gone", in.Path, ErrChanged)
+		}
 		if err != nil {
 			return err
 		}
@@ -131,6 +156,9 @@ func (in *Input) verify() error {
 		return nil
 	}
 	h, err := in.File.Open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w: it is gone", in.Path, ErrChanged)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Path, err)
 	}

@@ -32,12 +32,12 @@ func (d *draft) hearSiblings() error {
 	}
 	var offers []offer
 	for _, s := range d.siblings {
-		own := &draft{facts: s.facts}
+		own := &draft{facts: s.facts, cut: s.head()}
 		own.headers()
 		if s.useFile {
 			own.file(false)
 		}
-		s.known = cutAt(own.entries, d.start)
+		s.known = cutAt(own.entries, d.cut)
 		for _, e := range s.known {
 			offers = append(offers, offer{e, s})
 		}
@@ -76,7 +76,7 @@ func (d *draft) refuseUnproved(s *sibling) error {
 	}
 	for _, e := range s.file.Entries {
 		switch {
-		case e.StartOffset <= d.start || d.has(e) || slices.ContainsFunc(s.known, func(k EpochEntry) bool { return k.Entry == e }):
+		case e.StartOffset <= d.cut || d.has(e) || slices.ContainsFunc(s.known, func(k EpochEntry) bool { return k.Entry == e }):
 		case s.file.Malformed != nil:
 			d.refuse(e, Sibling, &s.copy.Broker, "%s's file is malformed; a line that its batches do not confirm is not believed", s.name())
 		case e.StartOffset == s.end:

@@ -22,7 +22,7 @@ func (d *draft) unknown(p *incident.Partition) {
 	switch {
 	case d.log.Batches == 0 && d.end > 0 && len(d.entries) == 0:
 		d.gap("this log holds no batch: which epochs lie below its end, offset %d, cannot be told from it", d.end)
-	case d.log.Batches == 0 && d.end > d.start:
+	case d.log.Batches == 0 && (d.end > d.start || len(d.entries) > 0):
 		d.gap("this log holds no batch: nothing here can contradict the entries of other sources")
 	}
 	if slices.ContainsFunc(d.entries, func(e EpochEntry) bool { return e.Source == Sibling }) {
@@ -54,7 +54,10 @@ func (d *draft) unknownStarts() {
 		if !ok || stretch.to != e.StartOffset {
 			continue
 		}
-		from := max(stretch.from, d.start)
+		from := max(stretch.from, d.cut)
+		if d.cut < 0 && len(d.log.Segments) > 0 {
+			from = max(from, d.log.Segments[0].BaseOffset)
+		}
 		if from >= e.StartOffset {
 			continue
 		}

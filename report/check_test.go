@@ -25,7 +25,8 @@ func noteOn(partition string) finding.Finding {
 		At: finding.Location{Partition: partition, Broker: "1", File: partition + "/x.index", Position: 0, Length: -1, From: -1, To: -1, Epoch: -1}}
 }
 
-// The same harmless fact on twelve partitions is one line.
+// The same harmless fact on twelve partitions is one line, and counts as twelve in both
+// lines: what is counted is findings, not the files that each is about.
 func TestCheckGroups(t *testing.T) {
 	c := &Check{Level: LevelBatches}
 	for i := range 12 {
@@ -34,7 +35,7 @@ func TestCheckGroups(t *testing.T) {
 	}
 	got := checkText(t, c)
 	want := `OK       nothing is damaged; 12 notes on what is normal or harmless
-note     24 × index-not-trimmed: orders-0 on broker 1, orders-1 on broker 1, orders-2 on broker 1 and 9 more
+note     12 × index-not-trimmed: orders-0 on broker 1, orders-1 on broker 1, orders-2 on broker 1 and 9 more
 
 kafsck explain index-not-trimmed tells more of a code.
 Checked: 1 broker, 12 partitions, 12 replicas, 12 segments, 3 batches, 100 bytes (every CRC checked); records
@@ -73,5 +74,21 @@ func TestCheckOrder(t *testing.T) {
 	}
 	if strings.ContainsAny(got, "\x00\x1b") {
 		t.Errorf("control bytes: %q", got)
+	}
+}
+
+// Advice that differs between the findings of a code stands with each of them.
+func TestCheckAdvice(t *testing.T) {
+	c := &Check{Level: LevelBatches}
+	for i, next := range []string{"Copy it.", "Nothing can repair it."} {
+		p := fmt.Sprintf("t-%d", i)
+		c.Findings(p, []finding.Finding{{Code: "batch-crc-mismatch", Severity: finding.Damage, Count: 1, Summary: "1 batch is bad", Next: next,
+			At: finding.Location{Partition: p, Position: -1, Length: -1, From: -1, To: -1, Epoch: -1}}})
+	}
+	got := checkText(t, c)
+	for _, want := range []string{"t-0: 1 batch is bad\n           do     Copy it.\n", "t-1: 1 batch is bad\n           do     Nothing can repair it.\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
 	}
 }

@@ -44,7 +44,6 @@ type checkKey struct {
 type checkGroup struct {
 	key   checkKey
 	n     int // findings
-	facts int
 	shown []checkItem
 }
 
@@ -95,7 +94,6 @@ func (t *Check) Findings(label string, list []finding.Finding) {
 			t.groups = append(t.groups, g)
 		}
 		g.n++
-		g.facts += f.Count
 		t.counts[f.Severity]++
 		if len(g.shown) < shownOf(f.Severity) {
 			g.shown = append(g.shown, checkItem{cmp.Or(label, Escape(f.At.Partition)), f})
@@ -190,7 +188,12 @@ func (t *Check) group(g *checkGroup) []string {
 				lines = append(lines, checkRow(checkIndent+2, "Kafka", k)...)
 			}
 		}
-		next = cmp.Or(next, it.f.Next)
+		if it.f.Next != next {
+			next = it.f.Next
+			if !g.sameAdvice() {
+				lines = append(lines, checkRow(checkIndent+2, "do", next)...)
+			}
+		}
 	}
 	if rest := g.n - len(g.shown); rest > 0 {
 		lines = append(lines, fmt.Sprintf("%s… and %s: %s", pad, comma(rest)+" more", t.Paths.Again("check", "--json")))
@@ -198,7 +201,10 @@ func (t *Check) group(g *checkGroup) []string {
 	if !g.differ() {
 		lines = append(lines, checkRow(checkIndent, "Kafka", kafka)...)
 	}
-	return append(lines, checkRow(checkIndent, "do", next)...)
+	if g.sameAdvice() {
+		lines = append(lines, checkRow(checkIndent, "do", next)...)
+	}
+	return lines
 }
 
 // checkRow is a row with a label in a column of its own.
@@ -209,6 +215,11 @@ func checkRow(indent int, label, prose string) []string {
 // differ reports whether Kafka does different things about the findings shown.
 func (g *checkGroup) differ() bool {
 	return slices.ContainsFunc(g.shown, func(x checkItem) bool { return kafkaDoes(&x.f) != kafkaDoes(&g.shown[0].f) })
+}
+
+// sameAdvice reports whether the same is to be done about all findings shown.
+func (g *checkGroup) sameAdvice() bool {
+	return !slices.ContainsFunc(g.shown, func(x checkItem) bool { return x.f.Next != g.shown[0].f.Next })
 }
 
 // where says what a finding is about, with a colon.
@@ -300,7 +311,7 @@ func (g *checkGroup) note() []string {
 			where = append(where, w)
 		}
 	}
-	line := fmt.Sprintf("%s × %s: %s", comma(g.facts), g.key.code, strings.Join(where, ", "))
+	line := fmt.Sprintf("%s × %s: %s", comma(g.n), g.key.code, strings.Join(where, ", "))
 	if g.n > len(g.shown) {
 		line += fmt.Sprintf(" and %s more", comma(g.n-len(g.shown)))
 	}

@@ -356,7 +356,7 @@ func (t *dumpText) Summary(s *DumpSummary) {
 		}
 	}
 	if s.Entries > 0 {
-		line += ", " + count(s.Entries, "index entry", "index entries")
+		line += ", " + count(s.Entries, "entry", "entries")
 	}
 	line += ", " + count(s.Bytes, "byte", "bytes")
 	if s.BadCRC > 0 {

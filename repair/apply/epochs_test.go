@@ -23,7 +23,7 @@ import (
 // it.
 func input(t *testing.T) (dir string, files []File) {
 	t.Helper()
-	root := logtest.Dir(t, "broker 1 ; topic t-0 ; segment 0 ; batch records=10 epoch=0 ; batch records=5 epoch=3\nepochs 0:0\n")
+	root := logtest.Dir(t, "broker 1 ; topic t-0 ; segment 0 ; batch records=10 epoch=0 ; batch records=5 epoch=3 ; batch records=5 epoch=3\nepochs 0:0\n")
 	dir, err := filepath.EvalSymlinks(filepath.Join(root, "broker-1"))
 	if err != nil {
 		t.Fatal(err)

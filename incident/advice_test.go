@@ -1,0 +1,90 @@
+package incident_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"kafsck/finding"
+	"kafsck/incident"
+	"kafsck/internal/fixture"
+)
+
+// only returns the one finding of a code.
+func only(t *testing.T, got map[finding.Code][]finding.Finding, code finding.Code) finding.Finding {
+	t.Helper()
+	if len(got[code]) != 1 {
+		t.Fatalf("%d findings %s, want one: %v", len(got[code]), code, got)
+	}
+	return got[code][0]
+}
+
+func claims(f finding.Finding) string {
+	var words []string
+	for _, e := range f.Evidence {
+		words = append(words, e.Claim)
+	}
+	return strings.Join(words, "\n")
+}
+
+func with(tree fstest.MapFS, do change, t *testing.T) fstest.MapFS {
+	out := fstest.MapFS{}
+	for n, f := range tree {
+		out[n] = f
+	}
+	do(t, out)
+	return out
+}
+
+// TestAdviceFollowsKafka: what a finding says of a start is what Kafka 4.3.1 did on
+// the same directory, and the advice fits it.
+func TestAdviceFollowsKafka(t *testing.T) {
+	cases := fixture.Tree(t, "cases")
+	marker := write(".kafka_cleanshutdown", `{"version":0,"brokerEpoch":-1}`)
+
+	t.Run("torn tail behind a marker", func(t *testing.T) { // the log end falls from 300 to 200
+		f := only(t, checked(t, incident.Options{}, with(below(cases, "BR-33a"), marker, t)), "torn-tail")
+		if f.Severity != finding.Warning || !strings.Contains(f.Kafka, "the log end may fall to 200") || !strings.HasPrefix(f.Next, "Remove the marker") {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("less than a header behind a marker", func(t *testing.T) { // the log end stays 300
+		f := only(t, checked(t, incident.Options{}, with(below(cases, "BR-33b"), marker, t)), "torn-tail")
+		if !strings.Contains(f.Kafka, "The log end is right (300) and no record is lost") || !strings.HasPrefix(f.Next, "Remove the marker") {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("zeros that begin inside a batch", func(t *testing.T) { // an unclean start ends at 280
+		f := only(t, checked(t, incident.Options{}, below(cases, "BR-23a")), "zero-tail")
+		if f.At.Position != 18408 || f.At.From != 280 || f.At.To != 300 || !strings.Contains(claims(f), "its log ends at 280") {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("old format", func(t *testing.T) { // 4.3.1 keeps the file and its entry
+		f := only(t, checked(t, incident.Options{}, below(cases, "BR-06")), "epoch-file-on-legacy-format")
+		if !strings.Contains(claims(f), "4.x keeps it") {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("a partition listed twice", func(t *testing.T) { // nothing fails
+		f := only(t, checked(t, incident.Options{}, below(cases, "BR-41d")), "recovery-point-file-malformed")
+		if !strings.HasPrefix(f.Next, "Nothing fails") || strings.Contains(f.Next, "Empty") {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("damaged on all replicas", func(t *testing.T) {
+		for name, want := range map[string]string{"BR-25a": "No replica among the inputs", "BR-25b": "kafsck diff tells"} {
+			for _, f := range checked(t, incident.Options{}, below(cases, name))["batch-crc-mismatch"] {
+				if !strings.HasPrefix(f.Next, want) {
+					t.Errorf("%s: %+v", name, f)
+				}
+			}
+		}
+	})
+	t.Run("an empty active segment", func(t *testing.T) { // a .timeindex of 0 bytes is no harm
+		got := checked(t, incident.Options{FilesOnly: true}, below(cases, "BR-37a"))
+		if len(got["zero-capacity-index"]) > 0 {
+			t.Errorf("%v", got)
+		}
+	})
+}
