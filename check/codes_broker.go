@@ -83,8 +83,8 @@ var comparisonCodes = []Code{
 		Do:    "Save the log that still has the older epoch; kafsck loss names the offsets."},
 	{Code: "leader-batch-bad-followers-stuck", Scope: ScopeCase, Severities: severities(loss), Meaning: "The leader's log has a damaged batch at the offset at which followers end: they can never pass it, and only the leader holds what follows.",
 		How:   "Damage on the leader's disk before the batch was replicated (KAFKA-4384, KAFKA-9206).",
-		Kafka: "The followers refuse the bytes and ask again for ever; the leader does not look at its own file.",
-		Do:    "Save the leader's log; kafsck dump --records reads what lies behind the batch."},
+		Kafka: "The followers refuse the bytes and ask again for ever; the leader does not look at its own file while it runs. A start that recovers the segment (no clean shutdown marker, segment at or above the recovery point) cuts the log at the batch and drops all behind it.",
+		Do:    "Do not stop this broker uncleanly, and leave .kafka_cleanshutdown where it is: what lies behind the batch exists nowhere else. Save it first: kafsck dump --records --offsets."},
 }
 
 // caseCodes are about the inputs as a whole.

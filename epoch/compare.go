@@ -29,6 +29,7 @@ const (
 	WrongStart       DifferenceKind = "wrong-start"        // it starts above the epoch's first batch
 	InsideOtherEpoch DifferenceKind = "inside-other-epoch" // it starts where batches carry another epoch
 	CompactedAway    DifferenceKind = "compacted-away"     // compaction removed the batches it speaks of
+	BatchesDamaged   DifferenceKind = "batches-damaged"    // the batches it speaks of are there and cannot be believed
 	BatchesMissing   DifferenceKind = "batches-missing"    // nothing explains why the batches it speaks of are gone
 
 	// One epoch of the batches.
@@ -70,6 +71,9 @@ type Comparison struct {
 	// SegmentStarts are the base offsets of the segments, ascending; they tell a
 	// partial rebuild from a log start that moved. May be nil.
 	SegmentStarts []int64
+	// Damaged are the offsets whose batches are there but cannot be believed; their epochs are
+	// in no range of Batches.
+	Damaged []Range
 
 	Compacted bool // the cleaner may have removed batches
 	Live      bool // a broker loads this directory as a replica of its own (also -future)
@@ -324,6 +328,10 @@ func (c *comparer) startsEarly(e Entry, start, first int64, want string) {
 		c.insideOther(e, start, other, at, want)
 		return
 	}
+	if c.damaged(e.StartOffset, first) {
+		c.fine(BatchesDamaged, e.Epoch, start, want, "the batches at offsets %s, where this epoch began, are damaged; nothing speaks against the entry", span(e.StartOffset, first))
+		return
+	}
 	if c.in.Compacted {
 		c.fine(CompactedAway, e.Epoch, start, want, "compaction removed the first batches of this epoch; the file knows better than the batches")
 		return
@@ -351,11 +359,26 @@ func (c *comparer) withoutBatches(e Entry, start, next int64) {
 		c.insideOther(e, start, other, at, "")
 		return
 	}
+	if c.damaged(e.StartOffset, next) {
+		c.fine(BatchesDamaged, e.Epoch, start, "", "the batches at offsets %s, which this epoch wrote, are damaged; nothing speaks against the entry", span(e.StartOffset, next))
+		return
+	}
 	if c.in.Compacted {
 		c.fine(CompactedAway, e.Epoch, start, "", "compaction removed all batches of this epoch; the file knows better than the batches")
 		return
 	}
 	c.bad(BatchesMissing, e.Epoch, start, "", "the log has no batch at offsets %s, which this epoch wrote: they are missing from the log, and the file still knows of them", span(e.StartOffset, next))
+}
+
+// damaged reports whether all offsets [from, to) that have no sound batch are known to
+// be damaged.
+func (c *comparer) damaged(from, to int64) bool {
+	for _, d := range c.in.Damaged {
+		if d.From <= from && from < d.To {
+			from = d.To
+		}
+	}
+	return from >= to
 }
 
 // insideOther is an entry where the batches at offset at carry epoch other.

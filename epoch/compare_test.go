@@ -93,6 +93,16 @@ func TestCompare(t *testing.T) {
 		{"compacted away", change(p1(whole...), func(c *Comparison) {
 			c.Compacted, c.Batches = true, Lineage{{0, 20, 30}, {3, 170, 240}, {5, 240, 300}}
 		}), []string{"compacted-away 0 0", "compacted-away 2 80", "compacted-away 3 150"}},
+		{"the first batch of an epoch is damaged", change(p1(whole...), func(c *Comparison) {
+			c.Batches = lineage(300, 0, 0, 2, 80, 3, 150, 5, 250)
+			c.Batches[2].To = 240
+			c.Damaged = []Range{{Epoch: -1, From: 240, To: 250}}
+		}), []string{"batches-damaged 5 240"}},
+		{"damage that does not explain it", change(p1(whole...), func(c *Comparison) {
+			c.Batches = lineage(300, 0, 0, 2, 80, 3, 150, 5, 250)
+			c.Batches[2].To = 240
+			c.Damaged = []Range{{Epoch: -1, From: 240, To: 245}}
+		}), []string{"! batches-missing 5 240"}},
 		{"the same holes without compaction", change(p1(whole...), func(c *Comparison) {
 			c.Batches = Lineage{{0, 20, 30}, {3, 170, 240}, {5, 240, 300}}
 		}), []string{"! batches-missing 0 0", "! batches-missing 2 80", "! batches-missing 3 150"}},

@@ -172,6 +172,14 @@ func (p *Partition) epochsOf(c *Copy, changes []kraft.Change) (CopyEpochs, error
 	for _, s := range l.Segments {
 		in.SegmentStarts = append(in.SegmentStarts, s.BaseOffset)
 	}
+	for _, a := range l.Anomalies.Kept {
+		switch a.Kind {
+		case replica.BadChecksum, replica.JunkBytes, replica.ZeroHole:
+			if a.From >= 0 {
+				in.Damaged = append(in.Damaged, epoch.Range{Epoch: -1, From: a.From, To: a.To})
+			}
+		}
+	}
 	for b, err := range l.Blocks(math.MinInt64, math.MaxInt64) {
 		if err != nil {
 			return out, err

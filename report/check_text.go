@@ -303,7 +303,7 @@ func clip(s string) string {
 func (g *checkGroup) note() []string {
 	first := &g.shown[0]
 	if g.n == 1 {
-		return indented(fmt.Sprintf("%-*s", checkIndent, "note"), string(g.key.code)+": "+first.where()+Escape(first.summary()))
+		return indented(fmt.Sprintf("%-*s", checkIndent, "note"), string(g.key.code)+": "+first.where()+Escape(first.summary())+first.file())
 	}
 	var where []string
 	for i := range g.shown {
@@ -316,6 +316,17 @@ func (g *checkGroup) note() []string {
 		line += fmt.Sprintf(" and %s more", comma(g.n-len(g.shown)))
 	}
 	return indented(fmt.Sprintf("%-*s", checkIndent, "note"), line)
+}
+
+// file names the file that a note is about, and how many more there are.
+func (x *checkItem) file() string {
+	switch {
+	case x.f.At.File == "":
+		return ""
+	case x.f.Count > 1:
+		return fmt.Sprintf(" (%s and %d more)", Escape(x.f.At.File), x.f.Count-1)
+	}
+	return " (" + Escape(x.f.At.File) + ")"
 }
 
 // bottom says how far the answer goes, and how to ask on.

@@ -109,6 +109,7 @@ var why = map[epoch.DifferenceKind]string{
 	epoch.BelowStart:       "the log start moved and the file was not written since, or the older offsets lie in tiered storage",
 	epoch.AtStart:          "the log starts inside the epoch's batches, and so does the entry: records were deleted up to there, or the replica was rebuilt from there",
 	epoch.InsideFirstEpoch: "the log start moved into the first epoch; log-start-offset-checkpoint does not say so yet",
+	epoch.BatchesDamaged:   "the batches at these starts are damaged; nothing speaks against the entries",
 	epoch.CompactedAway:    "compaction removed the batches at these starts; the file knows better than the batches",
 	epoch.EpochFallsBack:   "batches of an older epoch stand behind newer ones: Kafka before 2.0 lets this happen (KIP-279) and never records it; the log may hold a fork that no truncation saw",
 	incident.LaterStart:    "the replica fetched the epoch from a leader that compaction had already cleaned",

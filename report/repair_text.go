@@ -246,7 +246,7 @@ func (t *RepairedEpochs) next(written []RepairedFile) []string {
 		return nil
 	}
 	var diffs, moves []string
-	note := "Put in place while the broker is stopped, owned by its user"
+	note := "Put in place while the broker is stopped, owned by its user (the paths are those given here: on the broker, take its log directory)"
 	for _, f := range changed[:min(len(changed), maxCommands)] {
 		fresh := strings.TrimSuffix(t.Out, "/") + "/" + f.Written
 		if !f.Plan.Old.Absent {
