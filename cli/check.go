@@ -63,11 +63,7 @@ start repairs is a note.
 }
 
 func runCheck(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *checkOptions) error {
-	opt, err := o.judge.options(cmd)
-	if err != nil {
-		return err
-	}
-	c, err := a.discover(args, o.input.brokers)
+	c, opt, err := a.inputs(args, &o.input, func() (incident.Options, error) { return o.judge.options(cmd) })
 	if err != nil {
 		return err
 	}
@@ -87,31 +83,17 @@ func checkCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, 
 	defer s.close()
 	failOn := finding.Severity(o.judge.failOn)
 	a.fail(listBits(s.findings, failOn))
-	bits := func(p *incident.Partition) int { return findingBits(p, failOn) }
-	switch {
-	case a.json:
-		j := a.jsonWriter("check")
-		j.Notes(s.c.Notes)
-		j.Errors(s.errors())
-		j.CaseFindings(s.c, s.findings)
-		for p := range s.partitions(ctx, bits) {
-			j.Findings(p)
-			j.Errors(p.Errors)
-		}
-		return s.endJSON(ctx, j, true)
-	case a.quiet:
-		return s.endQuiet(ctx, bits)
-	}
-	t := &report.Check{Paths: s.paths, Scope: &s.scope, Level: level}
-	t.Notes(s.c.Notes)
-	t.Errors(s.errors())
-	t.Findings("", s.findings)
-	for p := range s.partitions(ctx, bits) {
-		t.Add(p)
-	}
-	s.progress.finish()
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	return done(ctx, t.Print(a.stdout))
+	return s.give(ctx, answer{
+		verb: "check", judged: true,
+		bits:  func(p *incident.Partition) int { return findingBits(p, failOn) },
+		whole: func(j *report.JSON) { j.CaseFindings(s.c, s.findings) },
+		lines: (*report.JSON).Findings,
+		text: func() (func(*incident.Partition), func() error) {
+			t := &report.Check{Paths: s.paths, Scope: &s.scope, Level: level}
+			t.Notes(s.c.Notes)
+			t.Errors(s.errors())
+			t.Findings("", s.findings)
+			return t.Add, func() error { return t.Print(a.stdout) }
+		},
+	})
 }

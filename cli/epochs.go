@@ -73,29 +73,14 @@ func epochsCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 		}
 		return epochsBits(e)
 	}
-	switch {
-	case a.json:
-		j := a.jsonWriter("epochs")
-		j.Notes(s.c.Notes)
-		j.Errors(s.errors())
-		for p := range s.partitions(ctx, bits) {
-			j.Epochs(p, e)
-			j.Errors(p.Errors)
-		}
-		return s.endJSON(ctx, j, false)
-	case a.quiet:
-		return s.endQuiet(ctx, bits)
-	}
-	t := &report.Epochs{Paths: s.paths, Scope: &s.scope, All: o.all, Width: columns(a.rawOut), ASCII: o.ascii || !utf8Locale()}
-	for p := range s.partitions(ctx, bits) {
-		t.Add(p, e)
-	}
-	s.progress.finish()
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	s.explainErrors()
-	return done(ctx, t.Print(a.stdout))
+	return s.give(ctx, answer{
+		verb: "epochs", bits: bits,
+		lines: func(j *report.JSON, p *incident.Partition) { j.Epochs(p, e) },
+		text: func() (func(*incident.Partition), func() error) {
+			t := &report.Epochs{Paths: s.paths, Scope: &s.scope, All: o.all, Width: columns(a.rawOut), ASCII: o.ascii || !utf8Locale()}
+			return func(p *incident.Partition) { t.Add(p, e) }, func() error { s.explainErrors(); return t.Print(a.stdout) }
+		},
+	})
 }
 
 // epochsBits: a file that does not fit its log, batches whose epoch nothing bears

@@ -39,11 +39,7 @@ under each replica.` + pathHelp + exitHelp(
 }
 
 func runLoss(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *lossOptions) error {
-	opt, err := o.judge.options(cmd)
-	if err != nil {
-		return err
-	}
-	c, err := a.discover(args, o.input.brokers)
+	c, opt, err := a.inputs(args, &o.input, func() (incident.Options, error) { return o.judge.options(cmd) })
 	if err != nil {
 		return err
 	}
@@ -58,29 +54,16 @@ func lossCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, a
 		return err
 	}
 	defer s.close()
-	bits := func(p *incident.Partition) int { return lossBits(p) | judgedBits(p) }
-	switch {
-	case a.json:
-		j := a.jsonWriter("loss")
-		j.Notes(s.c.Notes)
-		j.Errors(s.errors())
-		for p := range s.partitions(ctx, bits) {
+	return s.give(ctx, answer{
+		verb: "loss", judged: true,
+		bits: func(p *incident.Partition) int { return lossBits(p) | judgedBits(p) },
+		lines: func(j *report.JSON, p *incident.Partition) {
 			j.Ruling(p)
 			j.Losses(p)
-			j.Errors(p.Errors)
-		}
-		return s.endJSON(ctx, j, true)
-	case a.quiet:
-		return s.endQuiet(ctx, bits)
-	}
-	t := &report.Losses{Paths: s.paths, Scope: &s.scope}
-	for p := range s.partitions(ctx, bits) {
-		t.Add(p)
-	}
-	s.progress.finish()
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	s.explainErrors()
-	return done(ctx, t.Print(a.stdout))
+		},
+		text: func() (func(*incident.Partition), func() error) {
+			t := &report.Losses{Paths: s.paths, Scope: &s.scope}
+			return t.Add, func() error { s.explainErrors(); return t.Print(a.stdout) }
+		},
+	})
 }

@@ -19,11 +19,7 @@ type triageOptions struct {
 
 // runTriage looks at everything and gives the verdict.
 func runTriage(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *triageOptions) error {
-	opt, err := o.judge.options(cmd)
-	if err != nil {
-		return err
-	}
-	c, err := a.discover(args, o.input.brokers)
+	c, opt, err := a.inputs(args, &o.input, func() (incident.Options, error) { return o.judge.options(cmd) })
 	if err != nil {
 		return err
 	}
@@ -47,55 +43,21 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 		}
 		return n
 	}
-	switch {
-	case a.json:
-		j := a.jsonWriter("triage")
-		j.Notes(s.c.Notes)
-		j.Errors(s.errors())
-		j.CaseFindings(s.c, s.findings)
-		for p := range s.partitions(ctx, bits) {
+	return s.give(ctx, answer{
+		verb: "triage", judged: true, bits: bits,
+		whole: func(j *report.JSON) { j.CaseFindings(s.c, s.findings) },
+		lines: func(j *report.JSON, p *incident.Partition) {
 			j.Replicas(p)
 			j.Ruling(p)
 			j.Divergences(p)
 			j.Losses(p)
 			j.Findings(p)
-			j.Errors(p.Errors)
-		}
-		return s.endJSON(ctx, j, true)
-	case a.quiet:
-		return s.endQuiet(ctx, bits)
-	}
-	t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker}
-	t.Errors(s.errors())
-	t.Findings(s.findings)
-	for p := range s.partitions(ctx, bits) {
-		t.Add(p)
-	}
-	t.Notes(s.c.Notes)
-	s.progress.finish()
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	return done(ctx, t.Print(a.stdout, a.bits))
-}
-
-// endJSON writes the summary, unless the run was interrupted.
-func (s *session) endJSON(ctx context.Context, j *report.JSON, judged bool) error {
-	if ctx.Err() == nil {
-		j.Summary(&s.scope, s.app.bits, judged)
-	}
-	s.progress.finish()
-	s.explainErrors()
-	return done(ctx, j.Err())
-}
-
-// endQuiet goes through all partitions for the exit code alone.
-func (s *session) endQuiet(ctx context.Context, bits func(*incident.Partition) int) error {
-	for p := range s.partitions(ctx, bits) {
-		for _, e := range p.Errors {
-			s.app.complain("%s", e)
-		}
-	}
-	s.explainErrors()
-	return done(ctx, nil)
+		},
+		text: func() (func(*incident.Partition), func() error) {
+			t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker}
+			t.Errors(s.errors())
+			t.Findings(s.findings)
+			return t.Add, func() error { t.Notes(s.c.Notes); return t.Print(a.stdout, a.bits) }
+		},
+	})
 }

@@ -66,8 +66,8 @@ type theirs struct {
 }
 
 func (m *missing) span(span replica.Span) error {
-	their := newCursor(m.log.Blocks(span.From, span.To))
-	defer their.stop()
+	their := replica.NewCursor(m.log.Blocks(span.From, span.To))
+	defer their.Stop()
 	m.overlap = m.overlap[:0]
 	for b, err := range m.holder.Blocks(span.From, span.To) {
 		if err != nil {
@@ -77,20 +77,20 @@ func (m *missing) span(span replica.Span) error {
 			continue
 		}
 		m.overlap = slices.DeleteFunc(m.overlap, func(t theirs) bool { return t.block.Last < b.Base })
-		for their.ok && their.block.Base <= b.Last {
-			if their.block.Last >= b.Base {
-				m.overlap = append(m.overlap, theirs{block: their.block})
+		for their.OK && their.Block.Base <= b.Last {
+			if their.Block.Last >= b.Base {
+				m.overlap = append(m.overlap, theirs{block: their.Block})
 			}
-			their.advance()
+			their.Advance()
 		}
-		if their.err != nil {
-			return their.err
+		if their.Err != nil {
+			return their.Err
 		}
 		if err := m.block(&b, span.From); err != nil {
 			return err
 		}
 	}
-	return their.err
+	return their.Err
 }
 
 // block compares one block of the holder with what overlaps it.

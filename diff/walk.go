@@ -1,35 +1,10 @@
 package diff
 
 import (
-	"iter"
 	"slices"
 
 	"kafsck/replica"
 )
-
-// cursor is a peekable stream of blocks.
-type cursor struct {
-	next  func() (replica.Block, error, bool)
-	stop  func()
-	block replica.Block
-	ok    bool
-	err   error
-}
-
-func newCursor(seq iter.Seq2[replica.Block, error]) *cursor {
-	next, stop := iter.Pull2(seq)
-	c := &cursor{next: next, stop: stop}
-	c.advance()
-	return c
-}
-
-func (c *cursor) advance() {
-	b, err, ok := c.next()
-	c.block, c.ok = b, ok && err == nil
-	if err != nil {
-		c.err = err
-	}
-}
 
 // chunk is a minimal stretch of blocks, at most one side empty, after which both
 // sides may be compared afresh.
@@ -66,45 +41,45 @@ func (c *chunk) take(side int, b replica.Block) {
 // chunk that differs, with equal reporting the offset of each pair of equal
 // blocks in between.
 func differences(a, b Content, from, to int64, equal func(at int64), differ func(*chunk)) error {
-	cs := [2]*cursor{newCursor(a.Blocks(from, to)), newCursor(b.Blocks(from, to))}
-	defer cs[0].stop()
-	defer cs[1].stop()
-	for cs[0].ok || cs[1].ok {
+	cs := [2]*replica.Cursor{replica.NewCursor(a.Blocks(from, to)), replica.NewCursor(b.Blocks(from, to))}
+	defer cs[0].Stop()
+	defer cs[1].Stop()
+	for cs[0].OK || cs[1].OK {
 		x, y := cs[0], cs[1]
-		if x.ok && y.ok && x.block.Same(&y.block) {
-			equal(x.block.Base)
-			x.advance()
-			y.advance()
+		if x.OK && y.OK && x.Block.Same(&y.Block) {
+			equal(x.Block.Base)
+			x.Advance()
+			y.Advance()
 			continue
 		}
 		c := &chunk{}
 		switch {
-		case !y.ok || x.ok && x.block.Last < y.block.Base:
-			c.from = x.block.Base
-			c.take(0, x.block)
-			x.advance()
-		case !x.ok || y.block.Last < x.block.Base:
-			c.from = y.block.Base
-			c.take(1, y.block)
-			y.advance()
+		case !y.OK || x.OK && x.Block.Last < y.Block.Base:
+			c.from = x.Block.Base
+			c.take(0, x.Block)
+			x.Advance()
+		case !x.OK || y.Block.Last < x.Block.Base:
+			c.from = y.Block.Base
+			c.take(1, y.Block)
+			y.Advance()
 		default:
-			c.from = min(x.block.Base, y.block.Base)
+			c.from = min(x.Block.Base, y.Block.Base)
 			align(c, cs)
 		}
 		differ(c)
 	}
-	if cs[0].err != nil {
-		return cs[0].err
+	if cs[0].Err != nil {
+		return cs[0].Err
 	}
-	return cs[1].err
+	return cs[1].Err
 }
 
 // align takes overlapping blocks from both sides until both end at the same
 // offset, one side ends, or both continue with the same block.
-func align(c *chunk, cs [2]*cursor) {
+func align(c *chunk, cs [2]*replica.Cursor) {
 	for i := range cs {
-		c.take(i, cs[i].block)
-		cs[i].advance()
+		c.take(i, cs[i].Block)
+		cs[i].Advance()
 	}
 	for c.ends[0] != c.ends[1] {
 		short := 0
@@ -112,13 +87,13 @@ func align(c *chunk, cs [2]*cursor) {
 			short = 1
 		}
 		s, l := cs[short], cs[1-short]
-		if !s.ok || s.block.Base >= c.ends[1-short] {
+		if !s.OK || s.Block.Base >= c.ends[1-short] {
 			return
 		}
-		if l.ok && s.block.Same(&l.block) {
+		if l.OK && s.Block.Same(&l.Block) {
 			return
 		}
-		c.take(short, s.block)
-		s.advance()
+		c.take(short, s.Block)
+		s.Advance()
 	}
 }

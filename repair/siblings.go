@@ -2,7 +2,6 @@ package repair
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 
@@ -154,11 +153,11 @@ func (d *draft) compare(s *sibling) error {
 	if from >= to {
 		return nil
 	}
-	a, b := newCursor(d.log.Blocks(from, to)), newCursor(s.log.Blocks(from, to))
-	defer a.stop()
-	defer b.stop()
-	for a.ok && b.ok {
-		x, y := &a.block, &b.block
+	a, b := replica.NewCursor(d.log.Blocks(from, to)), replica.NewCursor(s.log.Blocks(from, to))
+	defer a.Stop()
+	defer b.Stop()
+	for a.OK && b.OK {
+		x, y := &a.Block, &b.Block
 		switch {
 		case x.Same(y) && x.Epoch >= 0:
 			s.common = x.Next()
@@ -168,44 +167,21 @@ func (d *draft) compare(s *sibling) error {
 		}
 		mine, theirs := x.Last, y.Last // x and y are overwritten by the next step
 		if mine <= theirs {
-			a.advance()
+			a.Advance()
 		}
 		if theirs <= mine {
-			b.advance()
+			b.Advance()
 		}
 	}
-	if a.err != nil {
-		return a.err
+	if a.Err != nil {
+		return a.Err
 	}
-	return b.err
+	return b.Err
 }
 
 // contradict: both blocks are believed and were written under different epochs.
 func contradict(x, y *replica.Block) bool {
 	return x.Whole() && y.Whole() && x.Epoch >= 0 && y.Epoch >= 0 && x.Epoch != y.Epoch
-}
-
-type cursor struct {
-	next  func() (replica.Block, error, bool)
-	stop  func()
-	block replica.Block
-	ok    bool
-	err   error
-}
-
-func newCursor(seq iter.Seq2[replica.Block, error]) *cursor {
-	next, stop := iter.Pull2(seq)
-	c := &cursor{next: next, stop: stop}
-	c.advance()
-	return c
-}
-
-func (c *cursor) advance() {
-	b, err, ok := c.next()
-	c.block, c.ok = b, ok && err == nil
-	if err != nil {
-		c.err = err
-	}
 }
 
 // nameCopies notes that the old file is another replica's, word for word, and does
