@@ -117,8 +117,10 @@ func TestLineFindsTheSame(t *testing.T) {
 	for _, name := range append([]string{"cases", "pairs"}, fixture.Names...) {
 		for stage, tree := range stages(fixture.Tree(t, name), 1) {
 			for s, src := range sources(t, tree) {
+				if n++; testing.Short() && n%8 != 0 {
+					continue
+				}
 				sameBothWays(t, name+"/"+stage+"/"+s, src)
-				n++
 			}
 		}
 	}
