@@ -256,7 +256,7 @@ func poisonedFork(t *testing.T, stage, partition string, broker, leader int) fol
 // holds with the old file and with the regenerated one what stands here.
 func TestRepairedLogStart(t *testing.T) {
 	const (
-		log   = "segment 0 ; batch records=30 epoch=0 ; batch records=30 epoch=2 ; batch records=40 epoch=5\n"
+		log   = "segment 0 ; batch records=30 epoch=0 ; batch records=30 epoch=2 ; batch records=20 epoch=5 ; batch records=20 epoch=5\n"
 		at100 = "[[5 100]]"
 	)
 	cases := []struct{ text, old, fresh string }{
