@@ -154,7 +154,7 @@ func epochFinding(l *replica.Log, s Subject, d difference, list []epoch.Differen
 // rebuilds reports whether the next start scans the log from its first segment, and
 // so writes the whole file again (LogLoader.recoverLog).
 func rebuilds(l *replica.Log) bool {
-	p, ok := line(l.Partition.LogDir.RecoveryPoints, l.Partition)
+	p, ok := l.Partition.LogDir.RecoveryPoints.Line(l.Partition)
 	if !ok {
 		p = 0 // no line, or a file that Kafka resets
 	}

@@ -33,7 +33,7 @@ func Offsets(l *replica.Log, s Subject) []finding.Finding {
 // logStart: LogLoader.load, where the log end lies below the log start.
 func logStart(l *replica.Log, s Subject) *finding.Finding {
 	d := l.Partition.LogDir
-	v, ok := line(d.LogStarts, l.Partition)
+	v, ok := d.LogStarts.Line(l.Partition)
 	if !ok || len(l.Segments) == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func leftovers(l *replica.Log) []*logdir.File {
 // cleanerPosition: the first dirty offset lies in [first segment, active segment].
 func cleanerPosition(l *replica.Log, s Subject) *finding.Finding {
 	d := l.Partition.LogDir
-	v, ok := line(d.CleanerOffsets, l.Partition)
+	v, ok := d.CleanerOffsets.Line(l.Partition)
 	if !ok || len(l.Segments) == 0 {
 		return nil
 	}

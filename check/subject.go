@@ -6,7 +6,6 @@ import (
 
 	"kafsck/checkpoint"
 	"kafsck/finding"
-	"kafsck/logdir"
 )
 
 // Subject is what the rules need to know of a log beyond its facts.
@@ -45,23 +44,6 @@ func says(format string, args ...any) finding.Evidence {
 // badLine shows the line at which Kafka refuses a file.
 func badLine(path string, m *checkpoint.Malformed) finding.Evidence {
 	return finding.Evidence{Claim: fmt.Sprintf("%s line %d", path, m.Line), Got: cmp.Or(m.Text, "(nothing)")}
-}
-
-// line finds the line of a partition in an offset checkpoint. A file that Kafka
-// refuses has none. Nor has a -future directory whose live one lies in the same
-// log directory, which Kafka never makes: the line is the live one's.
-func line(f *logdir.CheckpointFile, p *logdir.Partition) (int64, bool) {
-	if f == nil || f.OffsetFile == nil || f.Malformed != nil {
-		return 0, false
-	}
-	if p.State == logdir.Future {
-		for _, other := range p.LogDir.Partitions {
-			if other.State == logdir.Live && other.Topic == p.Topic && other.Partition == p.Partition {
-				return 0, false
-			}
-		}
-	}
-	return f.Lookup(p.Topic, p.Partition)
 }
 
 func count(n int, one, many string) string {

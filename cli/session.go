@@ -13,7 +13,6 @@ import (
 	"kafsck/finding"
 	"kafsck/incident"
 	"kafsck/internal/wire"
-	"kafsck/kraft"
 	"kafsck/logdir"
 	"kafsck/report"
 )
@@ -187,16 +186,11 @@ func (s *session) explainErrors() {
 // absent are the brokers that by the metadata have a replica of p and none among
 // the inputs.
 func absent(p *incident.Partition) []int32 {
-	id, err := wire.ParseUUID(p.TopicID)
-	if p.Cluster.Metadata == nil || p.TopicID == "" || err != nil {
-		return nil
-	}
-	known := p.Cluster.Metadata.Partitions[kraft.PartitionID{Topic: id, Partition: p.Number}]
-	if known == nil || len(known.Changes) == 0 {
+	if p.TopicID == "" || len(p.Changes) == 0 {
 		return nil
 	}
 	var out []int32
-	for _, id := range known.Changes[len(known.Changes)-1].Replicas {
+	for _, id := range p.Changes[len(p.Changes)-1].Replicas {
 		if !slices.ContainsFunc(p.Cluster.Brokers, func(b *logdir.Broker) bool { return b.IDKnown && b.ID == id }) {
 			out = append(out, id)
 		}

@@ -2,6 +2,7 @@ package commitment
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -87,19 +88,9 @@ func ReadAcks(r io.Reader, name string, complete bool) (*AckLog, error) {
 // to), ascending by offset.
 func (l *AckLog) Of(partition string, from, to int64) []Ack {
 	list := l.acks[partition]
-	lo, _ := slices.BinarySearchFunc(list, from, func(a Ack, o int64) int { return cmp(a.Offset, o) })
-	hi, _ := slices.BinarySearchFunc(list, to, func(a Ack, o int64) int { return cmp(a.Offset, o) })
+	lo, _ := slices.BinarySearchFunc(list, from, func(a Ack, o int64) int { return cmp.Compare(a.Offset, o) })
+	hi, _ := slices.BinarySearchFunc(list, to, func(a Ack, o int64) int { return cmp.Compare(a.Offset, o) })
 	return list[lo:hi]
-}
-
-func cmp(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Answer says what the log knows of one record. An offset is acknowledged again

@@ -3,13 +3,10 @@ package incident
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"kafsck/batch"
 	"kafsck/check"
-	"kafsck/logdir"
 	"kafsck/replica"
-	"kafsck/segment"
 )
 
 // Looking for the bit that explains a CRC mismatch costs a second reading of the
@@ -25,16 +22,6 @@ func explainChecksums(ctx context.Context, l *replica.Log) error {
 	if l.Anomalies.Counts[replica.BadChecksum] == 0 {
 		return nil
 	}
-	var open interface {
-		io.ReaderAt
-		io.Closer
-	}
-	var of *logdir.File
-	defer func() {
-		if open != nil {
-			open.Close() // it was only read
-		}
-	}()
 	tried, bytes := 0, int64(0)
 	for i := range l.Anomalies.Kept {
 		a := &l.Anomalies.Kept[i]
@@ -48,21 +35,9 @@ func explainChecksums(ctx context.Context, l *replica.Log) error {
 			break
 		}
 		bytes += a.Length
-		f := l.Segments[a.Segment].Log
-		if f != of {
-			if open != nil {
-				open.Close() // it was only read
-				open = nil
-			}
-			var err error
-			if open, err = f.Open(); err != nil {
-				return &segment.ReadError{Path: f.Path, Op: "open", Err: err}
-			}
-			of = f
-		}
-		raw := make([]byte, a.Length)
-		if _, err := open.ReadAt(raw, a.Position); err != nil {
-			return &segment.ReadError{Path: f.Path, Op: "read", Pos: a.Position, Len: a.Length, Err: err}
+		raw, err := l.ReadRaw(a.Segment, a.Position, a.Length, nil)
+		if err != nil {
+			return err
 		}
 		explainChecksum(l, a, raw)
 	}

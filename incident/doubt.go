@@ -46,7 +46,7 @@ func (j *judgement) doubts(c *Copy) ([]replica.Doubt, error) {
 	var out []replica.Doubt
 	for i := range c.Log.ShortRuns {
 		r := &c.Log.ShortRuns[i]
-		if knows(c.Log, r.Epoch) {
+		if epoch.Cache(c.Log.Checkpoint).Has(r.Epoch) {
 			continue
 		}
 		of, err := j.doubtRun(c, r)
@@ -151,11 +151,6 @@ func (j *judgement) rightEpoch(c *Copy, r *replica.Run, b *replica.Block) (right
 	return r.After, poisons(c.Log, r)
 }
 
-// knows reports whether a log's epoch file has an entry for an epoch.
-func knows(l *replica.Log, e int32) bool {
-	return slices.ContainsFunc(l.Checkpoint, func(x epoch.Entry) bool { return x.Epoch == e })
-}
-
 // elected reports whether the metadata have come as far as an epoch.
 func (j *judgement) elected(e int32) bool {
 	newest := j.known.last()
@@ -212,7 +207,7 @@ func copiesSay(copies []*Copy, c *Copy, r *replica.Run, batch *replica.Block) (s
 				says, known = b.Epoch, true
 			}
 		}
-		if !held && (o.Log.Lineage.Has(r.Epoch) || knows(o.Log, r.Epoch)) {
+		if !held && (o.Log.Lineage.Has(r.Epoch) || epoch.Cache(o.Log.Checkpoint).Has(r.Epoch)) {
 			return r.Epoch, true, nil
 		}
 	}

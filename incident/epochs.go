@@ -8,7 +8,6 @@ import (
 
 	"kafsck/checkpoint"
 	"kafsck/epoch"
-	"kafsck/internal/wire"
 	"kafsck/kraft"
 	"kafsck/logdir"
 	"kafsck/replica"
@@ -94,7 +93,7 @@ const (
 // Errors, and the copy left out.
 func (p *Partition) Epochs() *Epochs {
 	out := &Epochs{}
-	changes := p.changes()
+	changes := p.Changes
 	for _, c := range p.Copies {
 		switch c.State {
 		case replica.Live, replica.Future, replica.Stray, replica.Delete:
@@ -123,32 +122,6 @@ func (p *Partition) Epochs() *Epochs {
 		out.Copies[i].Agree = epoch.Agrees(out.Copies[i].Differences)
 	}
 	return out
-}
-
-// changes is what the cluster metadata know of the partition.
-func (p *Partition) changes() []kraft.Change {
-	m := p.Cluster.Metadata
-	if m == nil {
-		return nil
-	}
-	var id wire.UUID
-	if p.TopicID != "" {
-		var err error
-		if id, err = wire.ParseUUID(p.TopicID); err != nil {
-			return nil
-		}
-	} else {
-		for _, t := range m.TopicByName(p.Topic) {
-			if t.RemovedAt < 0 {
-				id = t.ID
-			}
-		}
-	}
-	known := m.Partitions[kraft.PartitionID{Topic: id, Partition: p.Number}]
-	if id.IsZero() || known == nil {
-		return nil
-	}
-	return known.Changes
 }
 
 func (p *Partition) epochsOf(c *Copy, changes []kraft.Change) (CopyEpochs, error) {

@@ -267,7 +267,9 @@ func (inc *Incident) judgeFragments(ctx context.Context, p *Partition, c *Copy, 
 			}
 			continue
 		}
-		if explainChecksums(ctx, l) != nil {
+		err = explainChecksums(ctx, l)
+		l.Release()
+		if err != nil {
 			continue // its bytes could be read a moment ago; the copy is told as unread already
 		}
 		for _, f := range check.Log(l, s) {
@@ -275,7 +277,6 @@ func (inc *Incident) judgeFragments(ctx context.Context, p *Partition, c *Copy, 
 				p.Findings = append(p.Findings, f)
 			}
 		}
-		l.Release()
 	}
 	if more > 0 {
 		p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: fmt.Errorf("%d more files could not be read", more)})

@@ -102,6 +102,10 @@ func (j *judgement) lookUp() *knowledge {
 	if id.IsZero() {
 		return k
 	}
+	part := m.Partitions[kraft.PartitionID{Topic: id, Partition: j.g.number}]
+	if part != nil {
+		j.p.Changes = part.Changes
+	}
 	t := m.Topics[id]
 	if t == nil {
 		k.foreign = len(m.TopicByName(j.g.topic)) > 0
@@ -112,7 +116,7 @@ func (j *judgement) lookUp() *knowledge {
 		k.removed = true
 		return k
 	}
-	k.part = m.Partitions[kraft.PartitionID{Topic: id, Partition: j.g.number}]
+	k.part = part
 	return k
 }
 

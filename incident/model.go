@@ -7,6 +7,7 @@ import (
 	"kafsck/commitment"
 	"kafsck/diff"
 	"kafsck/finding"
+	"kafsck/kraft"
 	"kafsck/logdir"
 	"kafsck/replica"
 )
@@ -156,6 +157,9 @@ type Partition struct {
 	TopicID string // Kafka's text form, "" unknown
 	Cluster *Cluster
 	Copies  []*Copy // live replicas by broker, then what was set aside
+	// Changes is what the cluster metadata know of the partition, in metadata order, also
+	// of a deleted topic; nil without metadata of it.
+	Changes []kraft.Change
 	Ruling  Ruling
 	// Stale: the metadata are older than a log of this partition.
 	Stale       bool

@@ -178,6 +178,25 @@ type CheckpointFile struct {
 	File                   *File
 }
 
+// Line is what the file, nil where there is none, says of a partition directory of its
+// log directory. A file that Kafka refuses says nothing. Nor does one of a -future
+// directory whose live one lies in the same log directory, which Kafka never makes: the
+// line is the live one's. Whether a directory in another state has a line of its own is
+// for the caller to say.
+func (f *CheckpointFile) Line(p *Partition) (int64, bool) {
+	if f == nil || f.OffsetFile == nil || f.Malformed != nil {
+		return 0, false
+	}
+	if p.State == Future {
+		for _, other := range p.LogDir.Partitions {
+			if other.State == Live && other.Topic == p.Topic && other.Partition == p.Partition {
+				return 0, false
+			}
+		}
+	}
+	return f.Lookup(p.Topic, p.Partition)
+}
+
 func values[T any](s []T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, v := range s {

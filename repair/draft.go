@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -59,7 +60,7 @@ func (d *draft) latest() int32 {
 // same epoch. It reports whether epochs and starts still grow strictly.
 func (d *draft) admit(e EpochEntry) bool {
 	next := slices.DeleteFunc(slices.Clone(d.entries), func(x EpochEntry) bool { return x.Epoch == e.Epoch })
-	at, _ := slices.BinarySearchFunc(next, e.StartOffset, func(x EpochEntry, s int64) int { return compare(x.StartOffset, s) })
+	at, _ := slices.BinarySearchFunc(next, e.StartOffset, func(x EpochEntry, s int64) int { return cmp.Compare(x.StartOffset, s) })
 	next = slices.Insert(next, at, e)
 	for i := 1; i < len(next); i++ {
 		if next[i].Epoch <= next[i-1].Epoch || next[i].StartOffset <= next[i-1].StartOffset {

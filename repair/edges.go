@@ -30,6 +30,6 @@ func confirmed(p *incident.Partition, f *facts, r *replica.Run) bool {
 		return true
 	}
 	return slices.ContainsFunc(siblings(p, f.copy), func(o *incident.Copy) bool {
-		return o.Err == nil && o.Log != nil && (o.Log.Lineage.Has(r.Epoch) || slices.ContainsFunc(o.Log.Checkpoint, func(x epoch.Entry) bool { return x.Epoch == r.Epoch }))
+		return o.Err == nil && o.Log != nil && (o.Log.Lineage.Has(r.Epoch) || epoch.Cache(o.Log.Checkpoint).Has(r.Epoch))
 	})
 }

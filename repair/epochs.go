@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -134,7 +135,7 @@ func (p *EpochPlan) Changes() []Change {
 		}
 		out = append(out, Change{op, e.Entry, e.Said})
 	}
-	slices.SortStableFunc(out, func(a, b Change) int { return compare(a.StartOffset, b.StartOffset) })
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.StartOffset, b.StartOffset) })
 	return out
 }
 
@@ -145,16 +146,6 @@ func (p *EpochPlan) whyGone(e epoch.Entry) string {
 		}
 	}
 	return "below the log start, where Kafka cuts the file"
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // PlanEpochs regenerates the leader-epoch-checkpoint of one copy of p, which
@@ -209,14 +200,13 @@ func PlanEpochs(ctx context.Context, p *incident.Partition, c *incident.Copy, op
 		d.nameCopies(&plan.Old)
 	}
 	d.lowestEpoch()
-	plan.Entries, plan.Refused, plan.Notes = d.entries, d.refused, d.notes
+	plan.Entries, plan.Refused = d.entries, d.refused
 	plan.Changed = plan.Old.Malformed != nil || !slices.Equal(own.load(plan.Cache()), plan.Old.Loaded)
 	if plan.Changed && own.start == own.end && own.file != nil && own.file.Malformed == nil && len(own.file.Entries) == 0 {
 		d.note("the log start is the log end, offset %d: a broker that stopped in this state forgets at the next start in which epoch its log ends, so the empty file need not come from damage", own.end)
-		plan.Notes = d.notes
 	}
 	d.unknown(p)
-	plan.Unknown = d.gaps
+	plan.Notes, plan.Unknown = d.notes, d.gaps
 	return plan, nil
 }
 

@@ -109,18 +109,10 @@ func (f *facts) endsAtStart() bool {
 // when it is tiered. It belongs to the live directory, not to a future one beside
 // it.
 func logStart(p *logdir.Partition) (int64, bool) {
-	f := p.LogDir.LogStarts
-	if f == nil || f.OffsetFile == nil || f.Malformed != nil || p.State != logdir.Live && p.State != logdir.Future {
+	if p.State != logdir.Live && p.State != logdir.Future {
 		return 0, false
 	}
-	if p.State == logdir.Future {
-		for _, o := range p.LogDir.Partitions {
-			if o.State == logdir.Live && o.Topic == p.Topic && o.Partition == p.Partition {
-				return 0, false
-			}
-		}
-	}
-	return f.Lookup(p.Topic, p.Partition)
+	return p.LogDir.LogStarts.Line(p)
 }
 
 // startInsideBatch recognizes a log start that no checkpoint records yet: the

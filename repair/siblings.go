@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,7 +45,7 @@ func (d *draft) hearSiblings() error {
 			return err
 		}
 	}
-	slices.SortStableFunc(offers, func(a, b offer) int { return compare(a.StartOffset, b.StartOffset) })
+	slices.SortStableFunc(offers, func(a, b offer) int { return cmp.Compare(a.StartOffset, b.StartOffset) })
 	for _, o := range offers {
 		if err := d.hear(o.EpochEntry, o.from); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"kafsck/incident"
-	"kafsck/internal/wire"
 	"kafsck/kraft"
 	"kafsck/replica"
 )
@@ -90,24 +89,8 @@ func (d *draft) damaged(from, to int64) bool {
 
 // newestLeadership is the last word of the metadata on who leads, nil without any.
 func newestLeadership(p *incident.Partition) *kraft.Change {
-	if p.Cluster == nil || p.Cluster.Metadata == nil {
+	if p.Ruling.Removed || len(p.Changes) == 0 {
 		return nil
 	}
-	m := p.Cluster.Metadata
-	id, err := wire.ParseUUID(p.TopicID)
-	if p.TopicID == "" || err != nil {
-		for _, t := range m.TopicByName(p.Topic) {
-			if t.RemovedAt < 0 {
-				id = t.ID
-			}
-		}
-	}
-	part := m.Partitions[kraft.PartitionID{Topic: id, Partition: p.Number}]
-	if part == nil || len(part.Changes) == 0 {
-		return nil
-	}
-	if t := m.Topics[id]; t != nil && t.RemovedAt >= 0 {
-		return nil
-	}
-	return &part.Changes[len(part.Changes)-1]
+	return &p.Changes[len(p.Changes)-1]
 }

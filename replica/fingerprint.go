@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -67,7 +68,7 @@ func (f *Fingerprint) window(base int64, fresh Window) *Window {
 		return &f.windows[n-1]
 	}
 	// The log goes backwards: rare, and damage.
-	i, found := slices.BinarySearchFunc(f.windows, fresh.key, func(w Window, k int64) int { return cmpInt64(w.key, k) })
+	i, found := slices.BinarySearchFunc(f.windows, fresh.key, func(w Window, k int64) int { return cmp.Compare(w.key, k) })
 	if !found {
 		f.windows = slices.Insert(f.windows, i, fresh)
 	}
@@ -146,7 +147,7 @@ func (f *Fingerprint) clone() *Fingerprint {
 // offset >= from is met: the last one that starts below from's own window, since
 // a block may reach into the next window. nil means the start of the log.
 func (f *Fingerprint) before(from int64) *Window {
-	i, _ := slices.BinarySearchFunc(f.windows, from>>f.shift, func(w Window, k int64) int { return cmpInt64(w.key, k) })
+	i, _ := slices.BinarySearchFunc(f.windows, from>>f.shift, func(w Window, k int64) int { return cmp.Compare(w.key, k) })
 	if i == 0 {
 		return nil
 	}
@@ -163,14 +164,4 @@ func digest(base, last int64, epoch int32, crc uint32, length int64) uint64 {
 func mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
-}
-
-func cmpInt64(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

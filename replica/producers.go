@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"slices"
 
 	"kafsck/batch"
@@ -75,18 +76,8 @@ func (s *Producers) Open() []*Producer {
 			out = append(out, t.p)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *Producer) int { return compareOffsets(a.CurrentTxnFirstOffset, b.CurrentTxnFirstOffset) })
+	slices.SortStableFunc(out, func(a, b *Producer) int { return cmp.Compare(a.CurrentTxnFirstOffset, b.CurrentTxnFirstOffset) })
 	return slices.Compact(out)
-}
-
-func compareOffsets(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // LastStableOffset is the first offset of the oldest open transaction, else the

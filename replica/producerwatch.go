@@ -25,7 +25,7 @@ type producerWatch struct {
 func newProducerWatch(l *Log) *producerWatch {
 	w := &producerWatch{log: l, state: newProducers()}
 	if l.State == Live || l.State == Future {
-		if v, ok := lookup(l.Partition.LogDir.LogStarts, l.Partition); ok {
+		if v, ok := l.Partition.LogDir.LogStarts.Line(l.Partition); ok {
 			w.floor = v
 		}
 	}

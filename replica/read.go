@@ -64,7 +64,7 @@ type Log struct {
 	opt         Options // of Read
 	careful     bool    // no short way for batches in line: for tests
 	mu          sync.Mutex
-	open        rofs.File // the segment that Batch read last
+	open        rofs.File // the segment that ReadRaw read last
 	openSegment int
 
 	dense           bool
@@ -185,29 +185,12 @@ func (l *Log) readSmallFiles() {
 		return
 	}
 	d := p.LogDir
-	if v, ok := lookup(d.HighWatermarks, p); ok {
+	if v, ok := d.HighWatermarks.Line(p); ok {
 		l.HighWatermark, l.HighWatermarkFile = &v, d.HighWatermarks.File
 	}
-	if v, ok := lookup(d.RecoveryPoints, p); ok {
+	if v, ok := d.RecoveryPoints.Line(p); ok {
 		l.RecoveryPoint = &v
 	}
-}
-
-// lookup finds the line of a partition. A line is ambiguous, and not used, when a
-// live and a future directory of the same partition share a log directory, which
-// Kafka never makes.
-func lookup(f *logdir.CheckpointFile, p *logdir.Partition) (int64, bool) {
-	if f == nil || f.OffsetFile == nil || f.Malformed != nil {
-		return 0, false // a file that Kafka refuses proves nothing
-	}
-	if p.State == logdir.Future {
-		for _, other := range p.LogDir.Partitions {
-			if other.State == logdir.Live && other.Topic == p.Topic && other.Partition == p.Partition {
-				return 0, false
-			}
-		}
-	}
-	return f.Lookup(p.Topic, p.Partition)
 }
 
 func (l *Log) settleStart() error {
@@ -217,7 +200,7 @@ func (l *Log) settleStart() error {
 	}
 	l.Loaded = epoch.Load(l.Checkpoint).TruncateFromEnd(l.LogEndOffset)
 	if l.State == Live || l.State == Future {
-		if v, ok := lookup(l.Partition.LogDir.LogStarts, l.Partition); ok {
+		if v, ok := l.Partition.LogDir.LogStarts.Line(l.Partition); ok {
 			// LogLoader cuts at the checkpointed start, also where that lies below the
 			// first segment (tiered storage: the epochs of remote segments stay).
 			l.Loaded = l.Loaded.TruncateFromStart(v)
@@ -264,32 +247,42 @@ func (l *Log) LatestEpoch() int32 {
 }
 
 // Batch reads the bytes of one block of this log into buf (grown as needed) and
-// returns them as a batch. The file stays open for the next call; Release closes
-// it. Batch may be called from several goroutines.
+// returns them as a batch. See ReadRaw.
 func (l *Log) Batch(b *Block, buf []byte) (batch.View, []byte, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	seg := l.Segments[b.Segment]
-	if l.open == nil || l.openSegment != b.Segment {
-		l.release()
-		f, err := seg.Log.Open()
-		if err != nil {
-			return batch.View{}, buf, &segment.ReadError{Path: seg.Log.Path, Op: "open", Err: err}
-		}
-		l.open, l.openSegment = f, b.Segment
-	}
-	if int64(cap(buf)) < b.Length {
-		buf = make([]byte, b.Length)
-	}
-	buf = buf[:b.Length]
-	if _, err := l.open.ReadAt(buf, b.Position); err != nil {
-		return batch.View{}, buf, &segment.ReadError{Path: seg.Log.Path, Op: "read", Pos: b.Position, Len: b.Length, Err: err}
+	buf, err := l.ReadRaw(b.Segment, b.Position, b.Length, buf)
+	if err != nil {
+		return batch.View{}, buf, err
 	}
 	v, err := batch.ParseView(buf)
 	return v, buf, err
 }
 
-// Release closes the file that Batch keeps open.
+// ReadRaw reads length bytes at a position of a segment's .log into buf (grown as
+// needed). The file stays open for the next call; Release closes it. It may be called
+// from several goroutines. The error is a *segment.ReadError.
+func (l *Log) ReadRaw(seg int, position, length int64, buf []byte) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.Segments[seg].Log
+	if l.open == nil || l.openSegment != seg {
+		l.release()
+		r, err := f.Open()
+		if err != nil {
+			return buf, &segment.ReadError{Path: f.Path, Op: "open", Err: err}
+		}
+		l.open, l.openSegment = r, seg
+	}
+	if int64(cap(buf)) < length {
+		buf = make([]byte, length)
+	}
+	buf = buf[:length]
+	if _, err := l.open.ReadAt(buf, position); err != nil {
+		return buf, &segment.ReadError{Path: f.Path, Op: "read", Pos: position, Len: length, Err: err}
+	}
+	return buf, nil
+}
+
+// Release closes the file that ReadRaw keeps open.
 func (l *Log) Release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
