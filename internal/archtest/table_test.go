@@ -11,11 +11,11 @@ var layers = [][]string{
 	{"incident"},
 	{"commitment", "diff", "check", "broker"},
 	{"replica", "query"},
-	{"epoch", "logdir", "kraft", "internaltopic"},
+	{"epoch", "logdir", "kraft", "internaltopic", "serverlog"},
 	{"checkpoint", "segment"},
 	{"batch"},
 	{"internal/schema"},
-	{"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata"},
+	{"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata", "internal/visible", "internal/quietterm"},
 	{"internal/archtest", "internal/logtest", "internal/fixture"},
 }
 
@@ -31,19 +31,19 @@ var product = rules{
 		"cli": {
 			"tui", "report", "repair/apply", "catalog", "export",
 			"repair", "incident", "commitment", "diff", "check", "broker",
-			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "checkpoint", "segment", "batch",
-			"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata",
+			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch",
+			"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata", "internal/visible", "internal/quietterm",
 		},
 
 		"tui": {
 			"repair", "incident", "commitment", "diff", "check", "broker",
-			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "checkpoint", "segment", "batch",
-			"finding", "internal/wire",
+			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch",
+			"finding", "internal/wire", "internal/visible", "internal/quietterm",
 		},
 		"report": {
 			"repair", "incident", "commitment", "diff", "check", "broker",
-			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "checkpoint", "segment", "batch",
-			"finding", "internal/wire", "internal/outfile",
+			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch",
+			"finding", "internal/wire", "internal/outfile", "internal/visible",
 		},
 		"repair/apply": {
 			"repair", "check", "broker", "replica", "epoch", "logdir", "checkpoint", "segment", "batch",
@@ -51,7 +51,7 @@ var product = rules{
 		},
 		"catalog": {"diff", "replica", "epoch", "logdir", "checkpoint", "segment", "batch", "internal/wire", "internal/outfile"},
 		"export": {
-			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "checkpoint", "segment", "batch",
+			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch",
 			"internal/wire", "internal/outfile",
 		},
 
@@ -62,14 +62,14 @@ var product = rules{
 		},
 		"incident": {
 			"commitment", "diff", "check", "broker",
-			"replica", "epoch", "logdir", "kraft", "internaltopic", "checkpoint", "segment", "batch",
+			"replica", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch",
 			"finding", "internal/wire",
 		},
 
-		"commitment": {"replica", "epoch", "logdir", "kraft", "internaltopic", "checkpoint", "segment", "batch", "finding", "internal/wire"},
+		"commitment": {"replica", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch", "finding", "internal/wire"},
 		"diff":       {"replica", "epoch", "logdir", "segment", "batch", "finding"},
-		"check":      {"replica", "epoch", "logdir", "kraft", "internaltopic", "checkpoint", "segment", "batch", "finding", "internal/wire"},
-		"broker":     {"replica", "epoch", "logdir", "kraft", "checkpoint", "segment", "batch", "internal/wire"},
+		"check":      {"replica", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch", "finding", "internal/wire"},
+		"broker":     {"replica", "epoch", "logdir", "kraft", "checkpoint", "segment", "batch", "internal/wire", "internal/rofs"},
 
 		"replica": {"epoch", "logdir", "kraft", "checkpoint", "segment", "batch", "internal/wire", "internal/rofs"},
 		"query":   {"internaltopic", "kraft", "checkpoint", "segment", "batch", "internal/wire"},
@@ -78,6 +78,7 @@ var product = rules{
 		"logdir":        {"checkpoint", "segment", "batch", "internal/wire", "internal/rofs"},
 		"kraft":         {"segment", "batch", "internal/schema", "internal/wire"},
 		"internaltopic": {"batch", "internal/schema", "internal/wire"},
+		"serverlog":     {},
 
 		"checkpoint": {"internal/wire"},
 		"segment":    {"batch", "internal/wire", "internal/rofs"},
@@ -85,11 +86,13 @@ var product = rules{
 
 		"internal/schema": {"internal/wire"},
 
-		"finding":           {},
-		"internal/wire":     {},
-		"internal/rofs":     {},
-		"internal/outfile":  {},
-		"internal/demodata": {},
+		"finding":            {},
+		"internal/wire":      {},
+		"internal/rofs":      {},
+		"internal/outfile":   {},
+		"internal/demodata":  {},
+		"internal/visible":   {},
+		"internal/quietterm": {},
 
 		"internal/archtest": {},
 		"internal/logtest":  {},
