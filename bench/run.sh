@@ -5,8 +5,8 @@
 #
 #   bench/run.sh [BYTES]     size of one log, default 1 GiB
 #
-#   LOGS="large single lz4 zstd files diff"   what to measure, default all
-#   RUNS=5                                    runs of each, the best one counts
+#   LOGS="large single lz4 zstd files diff metadata cluster start"   what to measure, default all
+#   RUNS=5                                                     runs of each, the best one counts
 #
 # Needs Go, JDK 17, Maven, and twice BYTES below $TMPDIR (and as much memory to
 # keep it cached). The data are removed at the end.
@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 
 bytes=${1:-$((1 << 30))}
 runs=${RUNS:-5}
-logs=${LOGS:-large single lz4 zstd files diff}
+logs=${LOGS:-large single lz4 zstd files diff metadata cluster start}
 work=$(mktemp -d "${TMPDIR:-/tmp}/kafsck-bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -24,18 +24,18 @@ CGO_ENABLED=0 go -C .. build -trimpath -o "$work/kafsck" .
 for tool in gen bare timed; do
 	CGO_ENABLED=0 go build -o "$work/$tool" "./$tool"
 done
-if [[ ! -e ../conformance/target/.jars ]]; then
+if [[ $logs =~ large|single|lz4|zstd && ! -e ../conformance/target/.jars ]]; then
 	../conformance/run.sh -run '^$'
 fi
 target=$PWD/../conformance/target
 kafka=(java -Xmx256M -cp "$target/classes:$target/lib/*" org.apache.kafka.tools.DumpLogSegments)
 
-# measure LOG WHAT BYTES RUNS COMMAND...
+# measure LOG WHAT BYTES RUNS COMMAND...   exit codes other than 0 are allowed by ok=0,1
 measure() {
 	local label="$1/$2" read=$3 times=$4
 	shift 4
 	echo "timing $label"
-	"$work/timed" -table "$work/table" -runs "$times" -label "$label" -bytes "$read" "$@"
+	"$work/timed" -table "$work/table" -runs "$times" -label "$label" -bytes "$read" -ok "${ok:-0}" "$@"
 }
 
 # one LOG GEN-ARGUMENT...: one broker's log by both levels, one core and all, beside the others.
@@ -82,6 +82,27 @@ for log in $logs; do
 		done
 		rm -r "$work/diff"
 		;;
+	metadata)
+		echo "writing 1,000,000 metadata records"
+		"$work/gen" -out "$work/metadata" -cluster 200 -metadata 1000000 -bytes 4096 -batch 1024
+		size=$(stat -c %s "$work"/metadata/broker-1/__cluster_metadata-0/*.log)
+		measure metadata history "$size" 2 "$work/kafsck" history --quiet "$work/metadata/broker-1"
+		rm -r "$work/metadata"
+		;;
+	cluster)
+		echo "writing 1,000 partitions on three brokers"
+		"$work/gen" -out "$work/cluster" -cluster 1000 -bytes 65536
+		for verb in start leader catchup; do # the first run warms
+			ok=0,1 measure cluster "$verb" 0 2 "$work/kafsck" predict "$verb" --quiet "$work/cluster"
+		done
+		rm -r "$work/cluster"
+		;;
+	start)
+		# Everything that is linked in is initialised before the first line of main.
+		"$work/gen" -out "$work/start" -bytes 65536 -brokers 1
+		measure start ls 0 20 "$work/kafsck" ls --quiet "$work/start"
+		rm -r "$work/start"
+		;;
 	*)
 		echo "run.sh: unknown log $log" >&2
 		exit 64
@@ -92,12 +113,15 @@ done
 # Speeds in decimal GB/s. "x dump-log" is how many times longer Kafka's tool takes for as
 # many bytes, with --deep-iteration for records.
 awk -F '\t' -v cores="$(nproc)" '
+	function below(name, value, most) { printf "%-4s %-34s %7.2f, less than %s\n", value < most ? "ok" : "MISS", name, value, most }
+	BEGIN { predicted["start"]; predicted["leader"]; predicted["catchup"] }
 	function bar(name, value, least) {
 		bars[++n] = sprintf("%-4s %-34s %7.2f, at least %s", value >= least ? "ok" : "MISS", name, value, least)
 	}
 	{ label[NR] = $1; split($1, part, "/"); log_[NR] = part[1]; what[NR] = part[2]
 	  wall[NR] = $3; cpu[NR] = $4; rss[NR] = $5; speed[NR] = $2 / $3 / 1e9; at[$1] = speed[NR]; took[$1] = $3
-	  if (part[2] != "dump-log" && part[2] != "deep" && $5 > most) most = $5 }
+	  if (part[1] == "metadata") replay = $5
+	  else if (part[2] != "dump-log" && part[2] != "deep" && $5 > most) most = $5 }
 	END {
 		printf "\n%d cores, warm page cache, best of the runs\n\n", cores
 		printf "%-20s %8s %8s %8s %8s %8s %11s\n", "", "wall s", "cpu s", "GB/s", "RSS MiB", "of bare", "x dump-log"
@@ -117,6 +141,12 @@ awk -F '\t' -v cores="$(nproc)" '
 		}
 		printf "\n"
 		for (i = 1; i <= n; i++) print bars[i]
-		if ("files/files" in took) printf "%-4s %-34s %7.2f, less than 30\n", took["files/files"] < 30 ? "ok" : "MISS", "files: 20,000 segments, s", took["files/files"]
+		if ("files/files" in took) below("files: 20,000 segments, s", took["files/files"], 30)
+		if ("start/ls" in took) below("start: ls on a small directory, ms", took["start/ls"] * 1000, 20)
+		if ("metadata/history" in took) {
+			below("metadata: 1,000,000 records, s", took["metadata/history"], 10)
+			below("metadata: RSS, MiB", replay / 1024, 512)
+		}
+		for (verb in predicted) if (("cluster/" verb) in took) below("cluster: predict " verb ", s", took["cluster/" verb], 60)
 		printf "%-4s %-34s %7.0f, less than 256\n", most < 262144 ? "ok" : "MISS", "largest RSS of kafsck, MiB", most / 1024
 	}' "$work/table"

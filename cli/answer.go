@@ -20,6 +20,8 @@ type answer struct {
 	whole func(*report.JSON)
 	// lines writes a partition's JSON lines, but for its errors.
 	lines func(*report.JSON, *incident.Partition)
+	// end writes JSON lines about all partitions together, before the summary; may be nil.
+	end func(*report.JSON)
 	// text begins the text: add is called with each partition, print once at the end.
 	text func() (add func(*incident.Partition), print func() error)
 }
@@ -47,6 +49,10 @@ func (s *session) give(ctx context.Context, x answer) error {
 		for p := range s.partitions(ctx, x.bits) {
 			x.lines(j, p)
 			j.Errors(p.Errors)
+		}
+		j.Notes(s.inc.LaterNotes())
+		if x.end != nil && ctx.Err() == nil {
+			x.end(j)
 		}
 		return s.endJSON(ctx, j, x.judged)
 	case s.app.quiet:

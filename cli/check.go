@@ -76,6 +76,7 @@ func checkCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, 
 	opt.Files, opt.Tell = true, true
 	opt.Compare, opt.FilesOnly = level != report.LevelFiles, level == report.LevelFiles
 	opt.Records = level == report.LevelRecords
+	opt.Transactions = level != report.LevelFiles
 	s, err := a.openCase(cmd, c, args, &o.input, opt)
 	if err != nil {
 		return err

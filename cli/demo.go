@@ -26,27 +26,36 @@ const demoName = "unclean-election"
 
 func newDemoCommand(a *app) *cobra.Command {
 	var extract string
+	var browse bool
 	cmd := &cobra.Command{
-		Use:   "demo [--extract DIR]",
+		Use:   "demo [--extract DIR | --tui]",
 		Short: "A recorded incident, told with kafsck's answers",
 		Long: `Tell an incident that was recorded from a real Kafka 4.3.1 cluster: an unclean
 leader election that cost 100 acknowledged records. The brokers' directories are
 part of this program, and every answer is computed from them as it is printed.
 
-With --extract the directories are written to DIR, to try the commands on.
+With --extract the directories are written to DIR, to try the commands on. With
+--tui they are browsed on the terminal, and a tour of one screen says how.
 With --json the demo is the JSON Lines of "kafsck loss" on them.` + exitHelp(
 			"0  done",
 			"4  DIR exists and is not empty"),
 		Example: `  kafsck demo
+  kafsck demo --tui
   kafsck demo --extract unclean-election && kafsck unclean-election`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("extract") {
+			switch extracted := cmd.Flags().Changed("extract"); {
+			case extracted && browse:
+				return usagef("--extract and --tui are two things; give one of them")
+			case extracted:
 				return runExtract(a, extract)
+			case browse:
+				return demoBrowse(cmd.Context(), a)
 			}
 			return runDemo(cmd.Context(), a)
 		},
 	}
+	cmd.Flags().BoolVar(&browse, "tui", false, "browse it on the terminal, with a tour")
 	cmd.Flags().StringVar(&extract, "extract", "", "write the recorded directories to `DIR`")
 	return cmd
 }

@@ -55,6 +55,12 @@ func TestFailedReads(t *testing.T) {
 			o := &checkOptions{level: levelFlag(report.LevelFiles), judge: judgeOptions{failOn: severityFlag(finding.Warning)}}
 			return checkCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, o, incident.Options{})
 		},
+		"history": func(a *app, c *logdir.Case) error {
+			return historyCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, &historyOptions{}, incident.Options{})
+		},
+		"history all": func(a *app, c *logdir.Case) error {
+			return historyCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, &historyOptions{all: true}, incident.Options{})
+		},
 		"epochs": func(a *app, c *logdir.Case) error {
 			return epochsCase(context.Background(), a, &cobra.Command{}, c, []string{"x"}, &epochsOptions{})
 		},

@@ -126,6 +126,8 @@ type judgeOptions struct {
 	serverProperties string
 	acks             string
 	acksComplete     bool
+	serverLogs       serverLogFlag
+	serverLogZone    string
 	all              bool
 	failOn           severityFlag
 }
@@ -139,6 +141,12 @@ func (o *judgeOptions) addGradeFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.serverProperties, "server-properties", "", "read the brokers' min.insync.replicas from this `FILE`")
 	f.StringVar(&o.acks, "acks", "", "acknowledged records are in this `FILE` (JSON Lines, see docs/json.md)")
 	f.BoolVar(&o.acksComplete, "acks-complete", false, "nothing is missing from the --acks file: what it does not list was not acknowledged")
+	o.addServerLogFlags(f)
+}
+
+func (o *judgeOptions) addServerLogFlags(f *pflag.FlagSet) {
+	f.Var(&o.serverLogs, "server-log", "a broker's own text log, as it is or gzipped, such as logs/broker-1.log; ID=FILE where its lines do not name the broker (repeatable)")
+	f.StringVar(&o.serverLogZone, "server-log-zone", "UTC", "time `ZONE` of --server-log lines that name none, such as +02:00 or Europe/Berlin")
 }
 
 func (o *judgeOptions) addAllFlag(f *pflag.FlagSet) {
@@ -181,7 +189,9 @@ func (o *judgeOptions) options(cmd *cobra.Command) (incident.Options, error) {
 			return opt, usagef("--acks: %v", err).hint("the format is described in docs/json.md")
 		}
 	}
-	return opt, nil
+	var err error
+	opt.ServerLogs, err = o.readServerLogs(cmd)
+	return opt, err
 }
 
 // maxProperties bounds a server.properties: they are a few kilobytes.

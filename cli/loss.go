@@ -21,13 +21,15 @@ func newLossCommand(a *app) *cobra.Command {
 		Use:   "loss PATH...",
 		Short: "Records gone from the leader's log: which, committed or not, and who still holds them",
 		Long: `Records gone from the leader's log: which offsets, whether they had been
-committed (so that an acks=all producer was told ok), with the proof, and which
-copies still hold them. Where a partition has no leader: what would be lost
+committed (so that an acks=all producer was told ok), with the proof, which
+copies still hold them, and which consumer groups had read them and what these
+meet when they come back. Where a partition has no leader: what would be lost
 under each replica.` + pathHelp + exitHelp(
 			"0  nothing lost",
-			"1  records are lost, or may be",
-			"2  something could not be read, or a leader's disk is not among the inputs (3: both)"),
+			"1  records are lost, or may be; or nobody leads, and they will be whoever is elected",
+			"2  something could not be read, or the disk of a leader, or of who may lead, is not among the inputs (3: both)"),
 		Example: `  kafsck loss copies/
+  kafsck loss --server-log logs/broker-1.log --server-log logs/broker-2.log.gz copies/
   kafsck loss --topic 'orders*' --acks acks.jsonl copies/broker-1 copies/broker-2`,
 		Args: needPaths,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLoss(cmd.Context(), a, cmd, args, o) },
@@ -63,7 +65,8 @@ func lossCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, a
 		},
 		text: func() (func(*incident.Partition), func() error) {
 			t := &report.Losses{Paths: s.paths, Scope: &s.scope}
-			return t.Add, func() error { s.explainErrors(); return t.Print(a.stdout) }
+			t.Notes(s.c.Notes)
+			return t.Add, func() error { t.Notes(s.inc.LaterNotes()); s.explainErrors(); return t.Print(a.stdout) }
 		},
 	})
 }

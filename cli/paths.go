@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,11 +90,49 @@ func notFlag(path string) string {
 }
 
 // againOf returns the function that writes the command line of another verb
-// over the same inputs, with the flags that decide what is looked at and who
-// rules.
+// over the same inputs, with the flags of this call that the other verb knows too and
+// that decide what is looked at, who rules, and by what evidence. Without them the next
+// command would give another answer than this one.
 func againOf(cmd *cobra.Command, args []string) func(verb string, extra ...string) string {
+	return func(verb string, extra ...string) string {
+		words := []string{"kafsck"}
+		if verb != "" {
+			words = append(words, verb)
+		}
+		words = append(words, extra...)
+		words = append(words, carried(cmd, verbOf(cmd.Root(), words[1:]), extra)...)
+		for _, a := range args {
+			words = append(words, notFlag(a))
+		}
+		return report.Command(words...)
+	}
+}
+
+// verbOf is the command that words name; root where they name none.
+func verbOf(root *cobra.Command, words []string) *cobra.Command {
+	verb := root
+	for _, w := range words {
+		i := slices.IndexFunc(verb.Commands(), func(c *cobra.Command) bool { return c.Name() == w })
+		if i < 0 {
+			break
+		}
+		verb = verb.Commands()[i]
+	}
+	return verb
+}
+
+// carriedValues are the flags with one value that another verb needs for the same answer.
+var carriedValues = []string{"min-isr", "server-properties", "acks", "server-log-zone", "kafka"}
+
+// carried are the flags of a call that a verb must have again. Partitions that extra words
+// name take the place of those of the call.
+func carried(cmd, verb *cobra.Command, extra []string) []string {
 	var flags []string
+	named := slices.Contains(extra, "--partition")
 	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if verb.Flags().Lookup(f.Name) == nil {
+			return
+		}
 		switch v := f.Value.(type) {
 		case *brokerFlag:
 			for _, b := range *v {
@@ -104,32 +143,32 @@ func againOf(cmd *cobra.Command, args []string) func(verb string, extra ...strin
 				flags = append(flags, "--leader", name+"="+itoa(id))
 			}
 		case *globFlag:
+			if named || f.Name != "topic" && f.Name != "partition" {
+				return
+			}
 			for _, g := range *v {
 				flags = append(flags, "--"+f.Name, g)
 			}
 		}
 	})
-	grades := []string{}
-	for _, name := range []string{"min-isr", "server-properties", "acks"} {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			grades = append(grades, "--"+name, f.Value.String())
+	for _, name := range carriedValues {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && verb.Flags().Lookup(name) != nil && !slices.Contains(extra, "--"+name) {
+			flags = append(flags, "--"+name, f.Value.String())
 		}
 	}
-	if f := cmd.Flags().Lookup("acks-complete"); f != nil && f.Changed {
-		grades = append(grades, "--acks-complete")
+	if f := cmd.Flags().Lookup("acks-complete"); f != nil && f.Changed && verb.Flags().Lookup(f.Name) != nil {
+		flags = append(flags, "--acks-complete")
 	}
-	return func(verb string, extra ...string) string {
-		words := []string{"kafsck"}
-		if verb != "" {
-			words = append(words, verb)
+	if f := cmd.Flags().Lookup("server-log"); f != nil && verb.Flags().Lookup(f.Name) != nil {
+		if logs, ok := f.Value.(*serverLogFlag); ok {
+			for _, l := range *logs {
+				word := l.path
+				if l.broker >= 0 {
+					word = itoa(l.broker) + "=" + l.path
+				}
+				flags = append(flags, "--server-log", word)
+			}
 		}
-		words = append(append(words, extra...), flags...)
-		if verb == "loss" || verb == "" {
-			words = append(words, grades...)
-		}
-		for _, a := range args {
-			words = append(words, notFlag(a))
-		}
-		return report.Command(words...)
 	}
+	return flags
 }

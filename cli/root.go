@@ -40,6 +40,10 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
   kafsck diff --topic orders copies/  how the replicas of a topic differ
   kafsck check copies/                what is damaged, with what Kafka does on it and what to do
   kafsck epochs copies/               do the leader epochs agree, on disk and between replicas
+  kafsck history copies/              who led when, with which in-sync replicas
+  kafsck predict start copies/broker-1
+                                      what a broker does to these files at its next start
+  kafsck predict leader copies/       who should lead, and what that costs
   kafsck repair epochs copies/broker-1/orders-0 --out repaired
                                       a correct leader-epoch-checkpoint, in a new directory
   kafsck ls /var/lib/kafka/data       what lies in a log directory`,
@@ -69,7 +73,7 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 	o.judge.addAllFlag(cmd.Flags())
 	o.judge.addFailOnFlag(cmd.Flags())
 
-	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newDumpCommand(a), newRepairCommand(a), newExplainCommand(a), newDemoCommand(a), newCompletionCommand(a))
+	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newHistoryCommand(a), newTxnsCommand(a), newGroupsCommand(a), newPredictCommand(a), newDumpCommand(a), newRepairCommand(a), newExplainCommand(a), newDemoCommand(a), newTUICommand(a), newCompletionCommand(a))
 	cmd.SetHelpCommand(newHelpCommand())
 	refuseArgs(cmd)
 	return cmd

@@ -48,6 +48,7 @@ func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *in
 	s.progress = a.newProgress(s.bytes(in))
 	opt.Progress = s.progress.add
 	s.inc = incident.Open(c, opt)
+	c.Notes = append(c.Notes, s.inc.Notes...)
 	if len(s.inc.Errors) > 0 {
 		a.fail(exitIncomplete)
 	}
@@ -57,7 +58,7 @@ func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *in
 	}
 	s.scope.Brokers = len(c.Brokers)
 	s.scope.Errors = len(c.Errors) + len(s.inc.Errors)
-	s.paths = &report.Paths{Typed: locate(c), Again: againOf(cmd, args), Ambiguous: s.ambiguous(in)}
+	s.paths = &report.Paths{Typed: locate(c), Again: againOf(cmd, args), Ambiguous: s.ambiguous(in), Mixed: report.MixedClusters(c.Brokers), ServerLogs: len(opt.ServerLogs) > 0}
 	return s, nil
 }
 

@@ -28,7 +28,7 @@ func runTriage(ctx context.Context, a *app, cmd *cobra.Command, args []string, o
 
 // triageCase is runTriage for inputs that are discovered already.
 func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, args []string, o *triageOptions, opt incident.Options) error {
-	opt.Compare, opt.Files = true, true
+	opt.Compare, opt.Files, opt.Transactions = true, true, true
 	s, err := a.openCase(cmd, c, args, &o.input, opt)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 			t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker}
 			t.Errors(s.errors())
 			t.Findings(s.findings)
-			return t.Add, func() error { t.Notes(s.c.Notes); return t.Print(a.stdout, a.bits) }
+			return t.Add, func() error { t.Notes(append(s.c.Notes, s.inc.LaterNotes()...)); return t.Print(a.stdout, a.bits) }
 		},
 	})
 }

@@ -22,14 +22,21 @@ func divergenceBits(p *incident.Partition) int {
 	return 0
 }
 
-// lossBits: any loss graded yes or unknown.
+// lossBits: any loss graded yes or unknown; where nobody leads, one under every replica
+// that can be elected. Where one of those is not among the inputs it cannot be told.
 func lossBits(p *incident.Partition) int {
 	for i := range p.Losses {
 		if p.Losses[i].Counts() {
 			return exitFindings
 		}
 	}
-	return 0
+	switch {
+	case !report.AllLose(p):
+		return 0
+	case len(report.EligibleElsewhere(p)) > 0:
+		return exitIncomplete
+	}
+	return exitFindings
 }
 
 // findingBits: any finding at or above a severity.

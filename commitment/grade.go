@@ -26,6 +26,10 @@ const (
 	AcksKind            Kind = "acks"
 	RecoveryPointKind   Kind = "recovery-point"
 	EpochStartKind      Kind = "epoch-start"
+	GroupCommitKind     Kind = "group-commit"
+	TransactionKind     Kind = "transaction"
+	TieredKind          Kind = "tiered"
+	ServerLogKind       Kind = "server-log"
 )
 
 // Evidence is one witness's word on one piece.

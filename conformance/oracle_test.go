@@ -39,7 +39,7 @@ func oracle(t *testing.T, mode []string, requests []any) []json.RawMessage {
 		}
 		in.Write(append(line, '\n'))
 	}
-	cmd := exec.Command("java", append([]string{"-Xmx512M", "-XX:+UseSerialGC", "-cp", classPath(oracleClasses), "Oracle"}, mode...)...)
+	cmd := exec.Command("java", append([]string{"-Xmx512M", "-XX:+UseSerialGC", "-Djava.io.tmpdir=" + inMemory(t), "-cp", classPath(oracleClasses), "Oracle"}, mode...)...)
 	cmd.Stdin = &in
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -60,6 +60,18 @@ func oracle(t *testing.T, mode []string, requests []any) []json.RawMessage {
 		t.Fatalf("oracle: %d answers to %d requests\n%s", len(answers), len(requests), stderr.Bytes())
 	}
 	return answers
+}
+
+// inMemory is a temporary directory that is not on a disk, where the machine has
+// one: Kafka waits for each file to be flushed.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "conformance")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // entries is Kafka's epoch cache as the oracle prints it: [[epoch, start], …].

@@ -5,8 +5,8 @@
 #
 #   run.sh [--brokers] [GO-TEST-FLAG...]
 #
-# --brokers also runs the tests that start brokers; these need Python 3 and the
-# lab beside the clone.
+# One short test starts brokers (TestLiveLeaders); --brokers also runs the long ones.
+# These need Python 3 and the lab beside the clone.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -39,17 +39,18 @@ if [[ -e $oracle ]] && newer_than target/.oracle "$oracle" pom.xml; then
 fi
 echo "conformance: classes after $((SECONDS - start))s"
 
+lab=../../shared/lab/pom.xml
+if [[ -e $lab ]] && newer_than target/.lab "$lab"; then
+	mvn -q -B -Dstyle.color=never -f "$lab" dependency:copy-dependencies -DoutputDirectory="$PWD/target/lab"
+	touch target/.lab
+fi
+
 flags=()
 if [[ ${1:-} == --brokers ]]; then
 	shift
-	lab=../../shared/lab/pom.xml
 	if [[ ! -e $lab ]]; then
 		echo "conformance: the tests with brokers need $lab" >&2
 		exit 1
-	fi
-	if newer_than target/.lab "$lab"; then
-		mvn -q -B -Dstyle.color=never -f "$lab" dependency:copy-dependencies -DoutputDirectory="$PWD/target/lab"
-		touch target/.lab
 	fi
 	flags=(-tags broker -timeout 60m)
 fi

@@ -41,7 +41,10 @@ type compactWalk struct {
 }
 
 func (w *compactWalk) run() error {
-	spans := clip(w.c[0].Differing(w.c[1]), w.from, w.to)
+	spans, err := differing(w.c[0], w.c[1], w.from, w.to)
+	if err != nil {
+		return err
+	}
 	for _, s := range spans {
 		if err := w.span(s); err != nil {
 			return err

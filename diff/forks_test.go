@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -249,6 +250,7 @@ func TestRandomForks(t *testing.T) {
 					apart++
 				}
 				checkMissing(t, seed, a, b, x, y)
+				checkInside(t, seed, r, a, b, x, y)
 			}
 		}
 	}
@@ -280,5 +282,37 @@ func checkMissing(t *testing.T, seed uint64, a, b *model, x, y *replica.Log) {
 	}
 	if len(got) > 0 {
 		t.Fatalf("seed %d: offsets invented: %v", seed, got)
+	}
+}
+
+// checkInside asks from offsets inside of batches on: what one log lacks, and in which
+// parts of a span it holds the same.
+func checkInside(t *testing.T, seed uint64, r *rand.Rand, a, b *model, x, y *replica.Log) {
+	t.Helper()
+	have, held := byOffset(a, a.start), byOffset(b, b.start)
+	low := max(a.start, b.start)
+	if low >= b.end() {
+		return
+	}
+	for range 2 {
+		from := low + r.Int64N(b.end()-low)
+		span := replica.Span{From: from, To: from + 1 + r.Int64N(b.end()-from)}
+		gone, err := diff.Missing(diff.LogContent{Log: x}, diff.LogContent{Log: y}, from, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := diff.Held(diff.LogContent{Log: y}, diff.LogContent{Log: x}, []replica.Span{span})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for o := from; o < b.end(); o++ {
+			equal := have[o].hash == held[o].hash
+			if got := slices.ContainsFunc(gone, func(g diff.Gone) bool { return g.From <= o && o < g.To }); got == equal {
+				t.Fatalf("seed %d, from %d: offset %d: missing %v, want %v", seed, from, o, got, !equal)
+			}
+			if got := slices.ContainsFunc(same, func(s replica.Span) bool { return s.From <= o && o < s.To }); o < span.To && got != equal {
+				t.Fatalf("seed %d, span %v: offset %d: held %v, want %v", seed, span, o, got, equal)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -41,7 +42,11 @@ func Missing(log, holder Content, from int64, compacted bool) ([]Gone, error) {
 		return missingCompacted(log, holder, from)
 	}
 	m := &missing{log: log, holder: holder, d: batch.NewDecompressor(maxBatchBytes), h: xxh3.New()}
-	for _, span := range clip(log.Differing(holder), from, endHolder) {
+	spans, err := differing(log, holder, from, endHolder)
+	if err != nil {
+		return nil, err
+	}
+	for _, span := range spans {
 		if err := m.span(span); err != nil {
 			return nil, err
 		}
@@ -67,8 +72,9 @@ type theirs struct {
 
 func (m *missing) span(span replica.Span) error {
 	their := replica.NewCursor(m.log.Blocks(span.From, span.To))
-	defer their.Stop()
+	defer func() { their.Stop() }()
 	m.overlap = m.overlap[:0]
+	last, unordered := int64(-1), false
 	for b, err := range m.holder.Blocks(span.From, span.To) {
 		if err != nil {
 			return err
@@ -76,6 +82,13 @@ func (m *missing) span(span replica.Span) error {
 		if !b.Whole() {
 			continue
 		}
+		// Where the holder's segments overlap its offsets step back, and the log is read
+		// again from there.
+		if b.Base < last {
+			their.Stop()
+			their, m.overlap, unordered = replica.NewCursor(m.log.Blocks(b.Base, span.To)), m.overlap[:0], true
+		}
+		last = b.Base
 		m.overlap = slices.DeleteFunc(m.overlap, func(t theirs) bool { return t.block.Last < b.Base })
 		for their.OK && their.Block.Base <= b.Last {
 			if their.Block.Last >= b.Base {
@@ -90,7 +103,23 @@ func (m *missing) span(span replica.Span) error {
 			return err
 		}
 	}
+	if unordered {
+		m.found = inOrder(m.found)
+	}
 	return their.Err
+}
+
+// inOrder sorts ranges and leaves out what stands twice.
+func inOrder(list []Gone) []Gone {
+	slices.SortStableFunc(list, func(a, b Gone) int { return cmp.Compare(a.From, b.From) })
+	var out []Gone
+	at := int64(math.MinInt64)
+	for _, g := range list {
+		g.From = max(g.From, at)
+		out = appendGone(out, g)
+		at = max(at, g.To)
+	}
+	return out
 }
 
 // block compares one block of the holder with what overlaps it.
@@ -243,7 +272,11 @@ func exactlyMissing(log, holder Content, spans []replica.Span) ([]Gone, error) {
 	}
 	startLog, _ := log.Bounds()
 	m := &missing{log: log, holder: holder, d: batch.NewDecompressor(maxBatchBytes), h: xxh3.New()}
-	for _, span := range clip(log.Differing(holder), max(from, startLog), to) {
+	windows, err := differing(log, holder, max(from, startLog), to)
+	if err != nil {
+		return nil, err
+	}
+	for _, span := range windows {
 		if err := m.span(span); err != nil {
 			return nil, err
 		}

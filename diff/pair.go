@@ -2,6 +2,7 @@ package diff
 
 import (
 	"math"
+	"slices"
 
 	"kafsck/epoch"
 	"kafsck/replica"
@@ -27,7 +28,11 @@ func Pair(a, b Content, opt Options) ([]Divergence, error) {
 		return pairCompacted(a, b, from, to, opt)
 	}
 	p := &pairWalk{a: a, b: b, opt: opt, from: from}
-	for _, span := range clip(a.Differing(b), from, math.MaxInt64) {
+	spans, err := differing(a, b, from, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	for _, span := range spans {
 		p.broken(span.From)
 		err := differences(a, b, span.From, span.To, p.equal, p.differ)
 		if err != nil {
@@ -37,6 +42,39 @@ func Pair(a, b Content, opt Options) ([]Divergence, error) {
 	p.broken(to) // what lies behind the last span and below both ends is equal
 	p.finish(endA, endB)
 	return p.found, nil
+}
+
+// differing returns the spans within [from, to) in which a and b may hold other blocks.
+// [Content.Differing] tells where such blocks begin; one that begins below from may reach
+// above it.
+//
+//	blocks   | base …… from …… last |
+//	spans    |=|     ^ nothing here: they hold where blocks begin
+func differing(a, b Content, from, to int64) ([]replica.Span, error) {
+	all := a.Differing(b)
+	out := clip(all, from, to)
+	if len(all) == 0 || all[0].From >= from || len(out) > 0 && out[0].From == from {
+		return out, nil
+	}
+	reach := from
+	for _, c := range []Content{a, b} {
+		for x, err := range c.Blocks(from, from+1) {
+			if err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(all, func(s replica.Span) bool { return s.From <= x.Base && x.Base < s.To }) {
+				reach = max(reach, min(x.Next(), to))
+			}
+		}
+	}
+	if reach == from {
+		return out, nil
+	}
+	for len(out) > 0 && out[0].From <= reach {
+		reach = max(reach, out[0].To)
+		out = out[1:]
+	}
+	return slices.Insert(out, 0, replica.Span{From: from, To: reach}), nil
 }
 
 // clip cuts spans to [from, to).
@@ -116,6 +154,10 @@ const onesided Kind = "onesided"
 func (p *pairWalk) classify(c *chunk) (kind Kind, bad int) {
 	x, y := c.first[0], c.first[1]
 	switch {
+	case c.again[0]:
+		return Damaged, 0
+	case c.again[1]:
+		return Damaged, 1
 	case x == nil:
 		if c.flaws[1]&(replica.BadCRC|replica.Unreadable) != 0 {
 			return Damaged, 1

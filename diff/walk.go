@@ -15,6 +15,35 @@ type chunk struct {
 	first    [2]*replica.Block
 	flaws    [2]replica.Flaw
 	whole    [2]bool // every block of the side is whole
+	again    [2]bool // the side has stored these offsets before: its segments overlap
+}
+
+// side is one log in the walk.
+type side struct {
+	*replica.Cursor
+	next int64 // end of the block before, -1 none
+	high int64 // end of all blocks so far that followed on the one before
+	// again: offsets below high. A single base offset that is out of line does not move high.
+	again bool
+}
+
+func newSide(c Content, from, to int64) *side {
+	s := &side{Cursor: replica.NewCursor(c.Blocks(from, to)), next: -1, high: -1}
+	s.look()
+	return s
+}
+
+func (s *side) look() {
+	s.again = s.OK && s.Block.Base < s.high
+}
+
+func (s *side) advance() {
+	if s.next < 0 || s.Block.Base == s.next {
+		s.high = max(s.high, s.Block.Next())
+	}
+	s.next = s.Block.Next()
+	s.Advance()
+	s.look()
 }
 
 func (c *chunk) take(side int, b replica.Block) {
@@ -41,27 +70,35 @@ func (c *chunk) take(side int, b replica.Block) {
 // chunk that differs, with equal reporting the offset of each pair of equal
 // blocks in between.
 func differences(a, b Content, from, to int64, equal func(at int64), differ func(*chunk)) error {
-	cs := [2]*replica.Cursor{replica.NewCursor(a.Blocks(from, to)), replica.NewCursor(b.Blocks(from, to))}
+	cs := [2]*side{newSide(a, from, to), newSide(b, from, to)}
 	defer cs[0].Stop()
 	defer cs[1].Stop()
 	for cs[0].OK || cs[1].OK {
 		x, y := cs[0], cs[1]
 		if x.OK && y.OK && x.Block.Same(&y.Block) {
 			equal(x.Block.Base)
-			x.Advance()
-			y.Advance()
+			x.advance()
+			y.advance()
 			continue
 		}
 		c := &chunk{}
 		switch {
+		case x.again:
+			c.from, c.again[0] = x.Block.Base, true
+			c.take(0, x.Block)
+			x.advance()
+		case y.again:
+			c.from, c.again[1] = y.Block.Base, true
+			c.take(1, y.Block)
+			y.advance()
 		case !y.OK || x.OK && x.Block.Last < y.Block.Base:
 			c.from = x.Block.Base
 			c.take(0, x.Block)
-			x.Advance()
+			x.advance()
 		case !x.OK || y.Block.Last < x.Block.Base:
 			c.from = y.Block.Base
 			c.take(1, y.Block)
-			y.Advance()
+			y.advance()
 		default:
 			c.from = min(x.Block.Base, y.Block.Base)
 			align(c, cs)
@@ -76,10 +113,10 @@ func differences(a, b Content, from, to int64, equal func(at int64), differ func
 
 // align takes overlapping blocks from both sides until both end at the same
 // offset, one side ends, or both continue with the same block.
-func align(c *chunk, cs [2]*replica.Cursor) {
+func align(c *chunk, cs [2]*side) {
 	for i := range cs {
 		c.take(i, cs[i].Block)
-		cs[i].Advance()
+		cs[i].advance()
 	}
 	for c.ends[0] != c.ends[1] {
 		short := 0
@@ -94,6 +131,6 @@ func align(c *chunk, cs [2]*replica.Cursor) {
 			return
 		}
 		c.take(short, s.Block)
-		s.Advance()
+		s.advance()
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"kafsck/commitment"
 	"kafsck/diff"
-	"kafsck/epoch"
 	"kafsck/kraft"
 	"kafsck/replica"
 )
@@ -39,12 +38,34 @@ func (j *judgement) court(ruler *Copy, holders []*Copy, gone map[int][]diff.Gone
 	if clean := j.cleanElections(ruler); clean != nil {
 		court = append(court, clean)
 	}
+	if anyGone(gone) {
+		if groups := j.groupCommits(j.ctx, holders); groups != nil {
+			court = append(court, groups)
+		}
+		if done, err := j.completed(holders, gone); err != nil {
+			return nil, err
+		} else if done != nil {
+			court = append(court, done)
+		}
+		if tiered := j.tieredWitness(); tiered != nil {
+			court = append(court, tiered)
+		}
+	}
 	if acks, err := j.acks(holders, gone); err != nil {
 		return nil, err
 	} else if acks != nil {
 		court = append(court, acks)
 	}
 	return court, nil
+}
+
+func anyGone(gone map[int][]diff.Gone) bool {
+	for _, list := range gone {
+		if len(list) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // watermark prepares the line of one holder.
@@ -226,9 +247,9 @@ func (j *judgement) cleanElections(ruler *Copy) commitment.Witness {
 		if next == nil || !clean || j.uncleanRestart(c.LeaderEpoch, next) {
 			continue
 		}
-		start, ok := epoch.StartAtOrAfter(ruler.Log.Lineage, ruler.Log.Loaded, next.LeaderEpoch)
+		start, ok := j.successorStart(ruler, next.Leader, next.LeaderEpoch)
 		if !ok {
-			start = ruler.Log.LogEndOffset
+			continue
 		}
 		w.After[c.LeaderEpoch] = commitment.CleanSuccession{Leader: next.Leader, Epoch: next.LeaderEpoch, Start: start, MetadataOffset: next.Offset}
 	}

@@ -36,6 +36,9 @@ func (j *judgement) check(ctx context.Context) {
 		p.Findings = append(p.Findings, check.Offsets(c.Log, s)...)
 		p.Findings = append(p.Findings, check.Epochs(c.Log, s, differences[c])...)
 	}
+	if j.inc.opt.Transactions {
+		p.Findings = append(p.Findings, j.inc.txns.Findings(ctx, p)...)
+	}
 	p.whoHolds()
 }
 

@@ -26,7 +26,7 @@ func checked(t *testing.T, opt incident.Options, tree fstest.MapFS) map[finding.
 		t.Fatal(err)
 	}
 	defer c.Close()
-	opt.Files, opt.Tell, opt.Compare = true, true, !opt.FilesOnly
+	opt.Files, opt.Tell, opt.Compare, opt.Transactions = true, true, !opt.FilesOnly, !opt.FilesOnly
 	inc := incident.Open(c, opt)
 	out := map[finding.Code][]finding.Finding{}
 	add := func(list []finding.Finding) {
@@ -117,6 +117,9 @@ const epochFile = "orders-0/leader-epoch-checkpoint"
 // Where the batches of segment 100 begin: each has 2,301 bytes.
 const batchSize = 2301
 
+// markerSize is the size of a batch with one marker: 61 bytes of header, 17 of the record.
+const markerSize = 78
+
 // TestEveryCode raises every code of the table from a recording of a real broker
 // with one change, and shows that the recording without it does not raise it.
 // Cases that have a change of their own are in the cases archive.
@@ -151,6 +154,7 @@ func TestEveryCode(t *testing.T) {
 		{"timeindex-out-of-order", finding.Damage, healthy, patch(seg("100", "timeindex"), func(b []byte) []byte { copy(b[24:36], b[0:12]); return b })},
 		{"producer-snapshot-content", finding.Warning, below(cases, "BR-54"), moved("tx-0/00000000000000000185.snapshot", "tx-0/00000000000000000100.snapshot")},
 		{"txnindex-mismatch", finding.Damage, below(cases, "BR-54"), write("tx-0/00000000000000000000.txnindex", "")},
+		{"hanging-transaction", finding.Warning, below(cases, "BR-54"), patch("tx-0/00000000000000000100.log", func(b []byte) []byte { return b[:len(b)-markerSize] })},
 		{"txnindex-malformed", finding.Damage, below(cases, "BR-54"), patch("tx-0/00000000000000000000.txnindex", func(b []byte) []byte { b[0] = 1; return b })},
 
 		{"epoch-file-missing", finding.Warning, healthy, gone(epochFile)},

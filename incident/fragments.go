@@ -72,7 +72,7 @@ func (inc *Incident) pass(ctx context.Context, src replica.Source, progress repl
 	if inc.opt.FilesOnly {
 		return replica.Glance(ctx, src)
 	}
-	return replica.Read(ctx, src, replica.Options{Progress: progress, Files: inc.opt.Files, Records: inc.opt.Records})
+	return replica.Read(ctx, src, replica.Options{Progress: progress, Files: inc.opt.Files, Records: inc.opt.Records, Transactions: inc.opt.Transactions})
 }
 
 // unreadFile tells a failed read under the name of its file.

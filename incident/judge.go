@@ -22,8 +22,12 @@ func (inc *Incident) judge(ctx context.Context, g *group) *Partition {
 			}
 		}
 	}()
-	j := &judgement{inc: inc, p: p, g: g}
+	j := &judgement{ctx: ctx, inc: inc, p: p, g: g}
 	j.known = j.lookUp()
+	j.disownWatermarks()
+	if inc.opt.Starts != nil {
+		defer j.listStarts()
+	}
 	if inc.opt.FilesOnly {
 		j.policy()
 		j.check(ctx)
@@ -46,6 +50,17 @@ func (inc *Incident) judge(ctx context.Context, g *group) *Partition {
 	if err := j.lose(); err != nil {
 		j.fail(err)
 	}
+	p.askForHolders()
+	if inc.opt.Leadership != nil {
+		if err := j.predictLeaders(ctx); err != nil {
+			j.fail(err)
+		}
+	}
+	if inc.opt.Starts != nil {
+		if err := j.predictStarts(); err != nil {
+			j.fail(err)
+		}
+	}
 	if inc.opt.Tell {
 		p.tell()
 	}
@@ -58,6 +73,15 @@ type judgement struct {
 	p     *Partition
 	g     *group
 	known *knowledge
+	// ctx ends the reading of internal topics, which is done when first asked for.
+	ctx context.Context
+
+	placed     []placed // group commits on a line, see commits
+	unplaced   []Commit // those that cannot be placed
+	placedOnce bool
+	tieredRuns []tieredRun
+	tieredOnce bool
+	byProducer map[int64][]LoggedTransaction
 }
 
 // knowledge is what the cluster metadata say of the partition.

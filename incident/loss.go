@@ -29,6 +29,7 @@ func (j *judgement) lose() error {
 		}
 		p.Losses = append(p.Losses, traces...)
 		sortLosses(p.Losses)
+		j.readers(p.Losses, nil)
 		return nil
 	}
 	for _, c := range j.readableLive() {
@@ -37,6 +38,7 @@ func (j *judgement) lose() error {
 			return err
 		}
 		sortLosses(losses)
+		j.readers(losses, c)
 		p.Candidates = append(p.Candidates, Candidate{Leader: c.Broker, Eligible: slices.Contains(p.Ruling.Eligible, c.Broker.ID), Losses: losses})
 	}
 	return nil
@@ -123,7 +125,12 @@ func (j *judgement) lossesUnder(ruler *Copy) (losses []Loss, retried int64, err 
 	return joinLosses(losses), retried, nil
 }
 
+// withoutCopiedLater leaves out what the ruling leader may have by now. Any other log
+// would lead as it was copied.
 func (j *judgement) withoutCopiedLater(ruler, h *Copy, list []diff.Gone) ([]diff.Gone, error) {
+	if ruler != j.p.Ruling.copy {
+		return list, nil
+	}
 	var out []diff.Gone
 	for _, g := range list {
 		later, err := j.copiedLater(ruler, h, g.From, g.To)
@@ -236,6 +243,7 @@ func (j *judgement) grade(ruler, h *Copy, x part, court commitment.Court) ([]Los
 				Cause: j.cause(ruler, x, b.Epoch), FirstMs: b.MaxTimestamp, LastMs: b.MaxTimestamp,
 				HeldBy: refsOf(x.copies), Epochs: []int32{},
 			}
+			l.Election = j.electionAfter(b.Epoch, l.Cause)
 			if b.Epoch >= 0 {
 				l.Epochs = []int32{b.Epoch}
 			}
@@ -245,6 +253,7 @@ func (j *judgement) grade(ruler, h *Copy, x part, court commitment.Court) ([]Los
 			for _, c := range x.copies {
 				l.Copies = append(l.Copies, CopyRef{Broker: c.Broker, State: c.State, File: c.file()})
 			}
+			j.alsoRemote(&l, b.Epoch)
 			out = appendLoss(out, l)
 		}
 	}
@@ -305,7 +314,7 @@ func startOf(ruler *Copy, c *kraft.Change) (int64, bool) {
 // is the same.
 func appendLoss(list []Loss, l Loss) []Loss {
 	if n := len(list); n > 0 && canJoin(&list[n-1], &l) {
-		join(&list[n-1], &l)
+		joinLoss(&list[n-1], &l)
 		return list
 	}
 	return append(list, l)
@@ -316,7 +325,7 @@ func canJoin(a, b *Loss) bool {
 		slices.Equal(kinds(a.Evidence), kinds(b.Evidence)) && slices.Equal(a.Copies, b.Copies)
 }
 
-func join(a, b *Loss) {
+func joinLoss(a, b *Loss) {
 	a.To = b.To
 	a.Records = ptr(*a.Records + *b.Records)
 	a.LastMs = max(a.LastMs, b.LastMs)
@@ -335,7 +344,7 @@ next:
 	for _, l := range list {
 		for i := len(out) - 1; i >= 0 && i >= len(out)-4; i-- {
 			if canJoin(&out[i], &l) {
-				join(&out[i], &l)
+				joinLoss(&out[i], &l)
 				continue next
 			}
 		}

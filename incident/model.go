@@ -10,6 +10,7 @@ import (
 	"kafsck/kraft"
 	"kafsck/logdir"
 	"kafsck/replica"
+	"kafsck/serverlog"
 )
 
 // Options steer the judgement.
@@ -22,6 +23,8 @@ type Options struct {
 	MinISR       int
 	MinISRSource string
 	Acks         *commitment.AckLog
+	// ServerLogs are text logs of brokers, as they were read.
+	ServerLogs []*serverlog.File
 	// Match selects partitions; nil takes all.
 	Match func(topic string, partition int32) bool
 	// All also reports legitimate compaction differences.
@@ -31,12 +34,18 @@ type Options struct {
 	// Files also checks the files beside each .log (indexes, producer snapshots) and
 	// those of the log directories; Records also decodes every record.
 	Files, Records bool
+	// Transactions follows the transactions of every copy: see Incident.Transactions.
+	Transactions bool
 	// FilesOnly reads no .log but for the little that a start's own probe of the log
 	// end reads: names, sizes and small files are judged, nothing is compared.
 	FilesOnly bool
 	// Tell makes findings of divergences and losses as well.
 	Tell     bool
 	Progress replica.Progress
+	// Leadership asks for a prediction of each replica as leader; nil: none.
+	Leadership *LeaderOptions
+	// Starts asks what the next start of each broker takes away: see Incident.Start; nil: nothing.
+	Starts *Starts
 }
 
 // BrokerRef identifies a broker to people and programs.
@@ -59,10 +68,17 @@ type Copy struct {
 	Extra bool
 
 	disk *disk
+	// content stands in for that of Log in a copy that clip made.
+	content diff.Content
 }
 
 // Content returns the copy for comparison.
-func (c *Copy) Content() diff.Content { return diff.LogContent{Log: c.Log} }
+func (c *Copy) Content() diff.Content {
+	if c.content != nil {
+		return c.content
+	}
+	return diff.LogContent{Log: c.Log}
+}
 
 func (c *Copy) readable() bool { return c.Err == nil && c.Log != nil }
 
@@ -123,9 +139,59 @@ type Loss struct {
 	HeldBy       []BrokerRef
 	Copies       []CopyRef
 	Cause        string
+	// Election is the one that caused it, nil where none did or none is known.
+	Election *Election
+	// AskFor are brokers whose disks are not among the inputs and may hold the records: no
+	// copy here does, and one of these led before, or was in the ISR or the ELR.
+	AskFor []int32
+	// Groups are the consumer groups that had read into the range.
+	Groups []GroupLoss
+	// GroupsUnknown says why there may be more of them, "" if there are no more.
+	GroupsUnknown string
 	// FirstMs and LastMs are the batches' max timestamps at both ends, -1 unknown.
 	FirstMs, LastMs int64
 }
+
+// GroupLoss is a consumer group that had read records that are lost, and what it meets
+// when it comes back.
+type GroupLoss struct {
+	Group string // raw
+	// Read is the position up to which it had read on the lost line: [Loss.From, Read).
+	Read int64
+	// Position is where it stands now, the next offset that it reads.
+	Position int64
+	// CommitMs is when Position was committed, -1 unknown.
+	CommitMs int64
+	// LeaderEpoch of its last commit, -1 unknown.
+	LeaderEpoch int32
+	Meets       Meets
+	// LogEnd of the ruling log; GapFrom: the lines part there, and the ruling log has other
+	// records, or none, from it to Position. -1 not so.
+	LogEnd, GapFrom int64
+	Why             string // MeetsUnknown: why
+}
+
+// Meets says what a group that had read lost records meets when it comes back.
+type Meets string
+
+const (
+	// MeetsReset: its position lies beyond the end of the ruling log, or it has none any
+	// more. The fetch is answered with OFFSET_OUT_OF_RANGE and auto.offset.reset decides:
+	// latest leaves out what is written until then, earliest reads everything again.
+	MeetsReset Meets = "reset"
+	// MeetsTruncation: its commit carries a leader epoch, so the consumer notices that the
+	// log was cut below its position (KIP-320, clients since 2.3): it goes on where the
+	// lines part, or throws LogTruncationException with auto.offset.reset=none.
+	MeetsTruncation Meets = "truncation-detected"
+	// MeetsGap: other records stand below its position now, and it never reads those.
+	MeetsGap Meets = "gap"
+	// MeetsAgain: its position is not above the place where the lines part: what took the
+	// place of records that it had read already comes to it as new.
+	MeetsAgain Meets = "duplicates"
+	// MeetsNothing: it has come back already and reads on in the ruling log.
+	MeetsNothing Meets = "nothing"
+	MeetsUnknown Meets = "unknown"
+)
 
 // Counts reports whether the loss counts in headline and exit code.
 func (l *Loss) Counts() bool { return l.Committed != commitment.No }
@@ -166,6 +232,11 @@ type Partition struct {
 	Divergences []Divergence
 	Losses      []Loss
 	Candidates  []Candidate
+	// Leadership is what Options.Leadership asked for; nil also where a topic was deleted
+	// or a copy could not be read.
+	Leadership *Leadership
+	// Starts are the next starts of its directories, with Options.Starts.
+	Starts []*PartitionStart
 	// Retried counts records that were lost and stand at another offset again.
 	Retried  int64
 	Findings []finding.Finding

@@ -3,7 +3,6 @@ package incident
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -18,16 +17,28 @@ type Incident struct {
 	Case     *logdir.Case
 	Clusters []*Cluster
 	Errors   []logdir.PathError // failed reads of metadata
-	opt      Options
+	// Notes are what a reader should know of the inputs beside the directories.
+	Notes []logdir.Note
+	opt   Options
+	slots chan struct{} // of its own, taken while a log is read; nil: readSlots
+
+	internal lazyInternal // what Kafka's own topics say
+	lines    serverLines  // what the brokers' own logs say
+	later    laterLines
+	txns     *TransactionJudge
 }
 
 // Cluster is the brokers that belong together.
 type Cluster struct {
 	ID      string // cluster.id, "" unknown
 	Brokers []*logdir.Broker
-	// Metadata is the newest readable copy of the metadata log, nil without one.
+	// Metadata is the history that the readable copies of the metadata log tell together;
+	// of copies that contradict each other, the newest alone; nil without a copy.
 	Metadata     *kraft.Log
-	MetadataFrom string // the broker and path it was read from
+	MetadataFrom string // for people: whose copies, and where
+	copies       []metadataDir
+	joined       func() joinedMetadata // of all copies; reads them once
+	joinTold     bool                  // its failed reads are among Incident.Errors
 	disks        map[*logdir.Broker]*disk
 	refs         map[*logdir.Broker]BrokerRef
 }
@@ -58,7 +69,10 @@ func Open(c *logdir.Case, opt Options) *Incident {
 	inc.joinUnknown()
 	for _, cl := range inc.Clusters {
 		inc.readMetadata(cl)
+		inc.joinMetadata(cl)
 	}
+	inc.takeServerLogs()
+	inc.txns = inc.TransactionJudge(TransactionOptions{})
 	return inc
 }
 
@@ -71,88 +85,6 @@ func (inc *Incident) joinUnknown() {
 	known := inc.Clusters[1-unknown]
 	known.Brokers = append(known.Brokers, inc.Clusters[unknown].Brokers...)
 	inc.Clusters = []*Cluster{known}
-}
-
-func (inc *Incident) readMetadata(cl *Cluster) {
-	for i, b := range cl.Brokers {
-		d := &disk{}
-		cl.disks[b] = d
-		ref := BrokerRef{ID: b.ID, Known: b.IDKnown, Name: b.Name}
-		if b.IDKnown {
-			ref.Name = fmt.Sprint(b.ID)
-		} else {
-			ref.ID = int32(-1000 - i) // never equal to a real id
-		}
-		cl.refs[b] = ref
-		for _, ld := range b.Dirs {
-			if ld.NewestModTime.After(d.newest) {
-				d.newest = ld.NewestModTime
-			}
-			if ld.Metadata == nil {
-				continue
-			}
-			log, err := readMetadataLog(ld.Metadata)
-			if err != nil {
-				inc.Errors = append(inc.Errors, logdir.PathError{Path: ld.Metadata.Dir, Err: err})
-				continue
-			}
-			if log.Batches == 0 {
-				continue
-			}
-			if d.metadata == nil || newer(log, d.metadata) {
-				d.metadata = log
-			}
-			if cl.Metadata == nil || newer(log, cl.Metadata) {
-				cl.Metadata, cl.MetadataFrom = log, "broker "+ref.Name+"'s metadata log ("+ld.Metadata.Dir+")"
-			}
-		}
-	}
-}
-
-// newer orders metadata copies: raft epoch, end offset, and of equal ones the
-// one with less damage.
-func newer(a, b *kraft.Log) bool {
-	return cmp.Or(cmp.Compare(a.RaftEpoch, b.RaftEpoch), cmp.Compare(a.EndOffset, b.EndOffset), cmp.Compare(len(b.Damaged), len(a.Damaged))) > 0
-}
-
-// readMetadataLog opens the segments and snapshots of a __cluster_metadata
-// directory.
-func readMetadataLog(p *logdir.Partition) (*kraft.Log, error) {
-	// A replay with a hole in it would end at some older leader.
-	if odd := p.OddLogs(); len(odd) > 0 {
-		return nil, fmt.Errorf("the log is not all there: %s: %w", odd[0].Name, odd[0].Err)
-	}
-	var in kraft.Input
-	var open []io.Closer
-	defer func() {
-		for _, c := range open {
-			c.Close()
-		}
-	}()
-	add := func(list *[]kraft.File, f *logdir.File) error {
-		r, err := f.Open()
-		if err != nil {
-			return err
-		}
-		open = append(open, r)
-		*list = append(*list, kraft.File{Name: f.Name, R: r, Size: f.Size})
-		return nil
-	}
-	for _, s := range p.Segments {
-		if s.Log != nil && s.Suffix == logdir.NoSuffix {
-			if err := add(&in.Logs, s.Log); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, f := range p.Snapshots {
-		if strings.HasSuffix(f.Name, ".checkpoint") {
-			if err := add(&in.Snapshots, f); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return kraft.Read(in)
 }
 
 // group is the directories of one partition.

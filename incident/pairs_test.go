@@ -67,12 +67,6 @@ func (o *oneOf) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(o))
 }
 
-// needLater are cases whose answer needs evidence that only later rooms of the
-// house read: group commits.
-var needLater = map[string]string{
-	"group-commit-beyond-end": "the only trace is a group's committed offset",
-}
-
 // elsewhere are the cases whose finding is not one of the judged partition: a
 // damaged metadata log, and a foreign topic of the same name.
 var elsewhere = []string{"metadata-damaged-one-copy", "two-incarnations"}
@@ -98,10 +92,6 @@ func TestPairs(t *testing.T) {
 	}
 	for _, c := range all.Cases {
 		t.Run(c.ID, func(t *testing.T) {
-			if why, later := needLater[c.ID]; later {
-				t.Logf("needs later evidence: %s", why)
-				return
-			}
 			got := stories(t, incident.Options{}, below(tree, c.ID))
 			p := got[c.Partition]
 			if c.ID == "two-incarnations" {

@@ -89,7 +89,9 @@ type result struct {
 var errIncomplete = errors.New("not everything in the directory could be listed")
 
 // readSlots bounds how many logs are read at once, whatever the partitions.
-var readSlots = make(chan struct{}, max(runtime.GOMAXPROCS(0), 1))
+var readSlots = newReadSlots()
+
+func newReadSlots() chan struct{} { return make(chan struct{}, max(runtime.GOMAXPROCS(0), 1)) }
 
 // read reads every copy of a partition.
 func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
@@ -119,8 +121,9 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			readSlots <- struct{}{}
-			defer func() { <-readSlots }()
+			slots := cmp.Or(inc.slots, readSlots)
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			panics[i] = guard(func() {
 				c.Log, unread[i], c.Err = inc.readLog(ctx, c.Log.Source, inc.opt.Progress)
 			})

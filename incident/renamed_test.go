@@ -130,7 +130,9 @@ func rename(t *testing.T, stage fstest.MapFS, topics map[string]bool) fstest.Map
 			}
 			changed.Data = []byte(strings.Join(lines, "\n"))
 		case strings.Contains(name, "__cluster_metadata-0") && (strings.HasSuffix(base, ".log") || strings.HasSuffix(base, ".checkpoint")):
-			changed.Data = renameMetadata(t, f.Data, names)
+			changed.Data = renameBatches(t, f.Data, func(_, value []byte) { renameRecord(value, names) })
+		case strings.Contains(name, "__consumer_offsets-") && strings.HasSuffix(base, ".log"):
+			changed.Data = renameBatches(t, f.Data, func(key, _ []byte) { renameCommit(key, names) })
 		}
 		parts := strings.Split(name, "/")
 		for i, base := range parts[:len(parts)-1] {
@@ -154,9 +156,9 @@ func renameDir(base string, names []string) string {
 	return base
 }
 
-// renameMetadata changes topic names and broker ids in the batches of a metadata
-// log, in place, and sets the CRC of each batch.
-func renameMetadata(t *testing.T, data []byte, names []string) []byte {
+// renameBatches changes the records of a copy of an uncompressed log, in place, and sets
+// the CRC of each batch.
+func renameBatches(t *testing.T, data []byte, change func(key, value []byte)) []byte {
 	t.Helper()
 	out := bytes.Clone(data)
 	for pos := 0; pos+61 <= len(out); {
@@ -173,11 +175,15 @@ func renameMetadata(t *testing.T, data []byte, names []string) []byte {
 				p++ // attributes
 				zigzag(b, &p)
 				zigzag(b, &p)
+				var key, value []byte
 				if n := zigzag(b, &p); n > 0 {
+					key = b[p : p+n]
 					p += n
 				}
-				n := zigzag(b, &p)
-				renameRecord(b[p:p+n], names)
+				if n := zigzag(b, &p); n > 0 {
+					value = b[p : p+n]
+				}
+				change(key, value)
 				p = end
 			}
 		}
@@ -197,6 +203,20 @@ func zigzag(b []byte, p *int) int {
 	v, n := binary.Varint(b[*p:])
 	*p += n
 	return int(v)
+}
+
+// renameCommit changes the topic in the key of an offset commit: type 0 or 1, group,
+// topic, partition.
+func renameCommit(key []byte, names []string) {
+	if len(key) < 4 || binary.BigEndian.Uint16(key) > 1 {
+		return
+	}
+	topic := key[4+int(binary.BigEndian.Uint16(key[2:])):]
+	for _, n := range names {
+		if int(binary.BigEndian.Uint16(topic)) == len(n) && string(topic[2:2+len(n)]) == n {
+			copy(topic[2:], other(n))
+		}
+	}
 }
 
 // renameRecord changes one metadata record in place (layouts: kafka's

@@ -159,6 +159,9 @@ func (j *judgement) whyStale() string {
 	if last := j.known.last(); last != nil && last.Uncertain {
 		return "the cluster metadata are damaged or have a gap before their last word on this partition"
 	}
+	if j.known.last() == nil && j.known.topic == nil {
+		return "the cluster metadata do not know this topic: they are older than these logs, or another cluster's"
+	}
 	return "the cluster metadata are older than these logs"
 }
 
@@ -197,6 +200,7 @@ func (j *judgement) guess() error {
 				if d.Kind == diff.EpochFork || d.Kind == diff.ContentFork {
 					r.Why = fmt.Sprintf("%s; brokers %s tie in the newest leader epoch (%d), but their logs differ in offsets %d–%d: a guess by length or id would decide about acknowledged records",
 						because, names(tied), newest, d.From, d.To-1)
+					j.leaderByLogs(because)
 					return nil
 				}
 			}
@@ -208,6 +212,9 @@ func (j *judgement) guess() error {
 	ref := best.Broker
 	r.Leader, r.copy, r.Guess = &ref, best, true
 	r.Why = fmt.Sprintf("guess (%s): highest leader epoch in its lineage (%d)", because, newest)
+	if newest < 0 {
+		r.Why = fmt.Sprintf("guess (%s): no leader epochs", because)
+	}
 	if len(tied) > 1 {
 		r.Why += fmt.Sprintf(", shared by brokers %s: longest log, then lowest id", names(tied))
 	}

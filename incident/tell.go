@@ -147,7 +147,7 @@ func (p *Partition) forkSeverity(d *Divergence) (severity finding.Severity, ok b
 		return finding.Damage, true
 	}
 	for i := range p.Losses {
-		if l := &p.Losses[i]; l.Committed == commitment.Yes && overlaps(l, d) {
+		if l := &p.Losses[i]; l.Committed == commitment.Yes && lossOverlaps(l, d) {
 			return finding.Loss, true
 		}
 	}
@@ -162,7 +162,7 @@ func (p *Partition) forkSeverity(d *Divergence) (severity finding.Severity, ok b
 	return finding.Warning, true
 }
 
-func overlaps(l *Loss, d *Divergence) bool {
+func lossOverlaps(l *Loss, d *Divergence) bool {
 	return l.From != nil && *l.From < d.To && (l.To == nil || d.From < *l.To)
 }
 
@@ -228,6 +228,10 @@ func (p *Partition) copyOf(l *Loss) *Copy {
 func holders(refs []BrokerRef) string {
 	var words []string
 	for _, b := range refs {
+		if b.IsRemoteTier() {
+			words = append(words, "the "+b.Name)
+			continue
+		}
 		words = append(words, "broker "+b.Name)
 	}
 	return listed(words)
@@ -236,7 +240,7 @@ func holders(refs []BrokerRef) string {
 // ahead reports whether a loss is the end of logs that are longer than the
 // leader's; tellBehind tells those.
 func (p *Partition) ahead(l *Loss) bool {
-	return slices.ContainsFunc(p.Divergences, func(d Divergence) bool { return d.Kind == diff.LeaderBehind && d.Ruled && overlaps(l, &d) })
+	return slices.ContainsFunc(p.Divergences, func(d Divergence) bool { return d.Kind == diff.LeaderBehind && d.Ruled && lossOverlaps(l, &d) })
 }
 
 // tellBehind: the leader's log is the shorter one. In its own newest epoch it lost
@@ -262,7 +266,7 @@ func (p *Partition) tellBehind() {
 		}
 		evidence = append(evidence, says("broker %s ends at %d, %d offsets above the leader's end; %d of them lie below its stored high watermark", d.B.Broker.Name, d.To, d.To-d.From, below))
 	}
-	counts := slices.ContainsFunc(p.Losses, func(l Loss) bool { return l.Counts() && longest != nil && overlaps(&l, longest) })
+	counts := slices.ContainsFunc(p.Losses, func(l Loss) bool { return l.Counts() && longest != nil && lossOverlaps(&l, longest) })
 	if longest == nil || !counts {
 		return
 	}

@@ -32,11 +32,19 @@ func (j *judgement) traces(ruler *Copy) ([]Loss, error) {
 	}
 	out = append(out, holes...)
 	out = append(out, j.thrownAway(ruler)...)
+	cut, err := j.truncatedAway(ruler)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, cut...)
+	out = append(out, j.readAndGone(j.ctx, ruler)...)
+	out = append(out, j.beyondEveryEnd(j.ctx, ruler)...)
+	out = append(out, j.onlyRemote(ruler)...)
 	acked, err := j.ackedWithoutRecord(ruler)
 	if err != nil {
 		return nil, err
 	}
-	return append(out, acked...), nil
+	return mergeTraces(append(out, acked...)), nil
 }
 
 // trace makes a loss without a copy.
@@ -303,7 +311,7 @@ func (j *judgement) thrownAwayAt(ruler *Copy, changes []kraft.Change, i int, pre
 	}
 	l := trace(from, nil, commitment.Unknown, CauseUnclean, commitment.Evidence{Kind: commitment.UncleanElectionKind, Says: commitment.Unknown, Source: j.where(c.Offset),
 		Claim: fmt.Sprintf("broker %d was elected uncleanly for epoch %d after broker %d had led; records may have existed; how many is not recorded", c.Leader, c.LeaderEpoch, loser)})
-	l.Epochs = epochs
+	l.Epochs, l.Election = epochs, electionOf(c)
 	return l, true
 }
 

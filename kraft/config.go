@@ -28,30 +28,42 @@ func (l *Log) Config(at int64, resourceType int8, resourceName, name string) (va
 	return "", false
 }
 
-// MinISR returns min.insync.replicas of a topic as the leader given applied it at a
+// Effective returns a topic's configuration as the broker given applied it at a
 // metadata offset, and where it came from: "topic config", "broker N config" or
 // "cluster default". ok is false if none of them was set: then the broker's own
 // properties file decided, or Kafka's default.
-func (l *Log) MinISR(at int64, topic string, leader int32) (n int, source string, ok bool) {
-	const name = "min.insync.replicas"
-	broker := strconv.Itoa(int(leader))
+func (l *Log) Effective(at int64, topic string, broker int32, name string) (value, source string, ok bool) {
+	return l.effective(at, topic, broker, name, func(string) bool { return true })
+}
+
+func (l *Log) effective(at int64, topic string, broker int32, name string, usable func(string) bool) (value, source string, ok bool) {
+	id := strconv.Itoa(int(broker))
 	for _, from := range []struct {
 		resourceType   int8
 		resource, says string
 	}{
 		{ResourceTopic, topic, "topic config"},
-		{ResourceBroker, broker, "broker " + broker + " config"},
+		{ResourceBroker, id, "broker " + id + " config"},
 		{ResourceBroker, "", "cluster default"},
 	} {
-		value, set := l.Config(at, from.resourceType, from.resource, name)
-		if !set {
-			continue
-		}
-		if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
-			return n, from.says, true
+		if value, set := l.Config(at, from.resourceType, from.resource, name); set && usable(value) {
+			return value, from.says, true
 		}
 	}
-	return 0, "", false
+	return "", "", false
+}
+
+// MinISR is Effective for min.insync.replicas; what is no number is passed over.
+func (l *Log) MinISR(at int64, topic string, leader int32) (n int, source string, ok bool) {
+	parse := func(value string) bool {
+		v, err := strconv.Atoi(strings.TrimSpace(value))
+		if err == nil {
+			n = v
+		}
+		return err == nil
+	}
+	_, source, ok = l.effective(at, topic, leader, "min.insync.replicas", parse)
+	return n, source, ok
 }
 
 // TopicByName returns all incarnations of a topic, oldest first.

@@ -23,6 +23,10 @@
 // missing or damaged, the state behind it is marked as uncertain until a later
 // snapshot, or a record that states the whole, settles it.
 //
+// [Merge] does the same for several copies of one log together: an older copy may hold
+// what a newer one has replaced by a snapshot, and where copies contradict each other
+// the one with precedence counts and the fork is told.
+//
 // Everything returned is owned by the caller; lists may be shared between the changes
 // of a Log and must not be modified.
 //

@@ -18,6 +18,7 @@ type segmentFile struct {
 type snapshotFile struct {
 	File
 	info *Snapshot
+	copy int // whose, in a merge
 }
 
 // parseDigits reads exactly n decimal digits.
@@ -71,7 +72,7 @@ func (l *Log) snapshots(files []File) []snapshotFile {
 			l.damage(Damage{File: f.Name, Offset: -1, Why: misnamed})
 			continue
 		}
-		out = append(out, snapshotFile{f, &Snapshot{Name: f.Name, EndOffset: offset, Epoch: int32(epoch), TimeMs: -1}})
+		out = append(out, snapshotFile{f, &Snapshot{Name: f.Name, EndOffset: offset, Epoch: int32(epoch), TimeMs: -1}, 0})
 	}
 	slices.SortStableFunc(out, func(a, b snapshotFile) int {
 		return cmp.Or(cmp.Compare(a.info.EndOffset, b.info.EndOffset), cmp.Compare(a.info.Epoch, b.info.Epoch))

@@ -130,14 +130,10 @@ type Change struct {
 	Leader         int32 // -1 none
 	LeaderEpoch    int32
 	PartitionEpoch int32
-	Replicas       []int32 // preferred order
-	ISR            []int32
-	ELR            []int32 // eligible leader replicas
-	LastKnownELR   []int32
-	Removing       []int32
-	Adding         []int32
-	Directories    []wire.UUID // parallel to Replicas; nil if not recorded
-	Recovering     bool        // leader recovery state: elected uncleanly, and still so marked
+	Recovering     bool // leader recovery state: elected uncleanly, and still so marked
+	// Members are never nil, and shared between changes: most of them repeat the
+	// replicas and in-sync replicas of an earlier one.
+	*Members
 
 	// LeaderWritten: the record names a leader, so LeaderEpoch is new; or it is the first.
 	LeaderWritten bool
@@ -145,11 +141,23 @@ type Change struct {
 	// skipped; -2 if none is known.
 	PrevLeader int32
 	// Unclean: a leader was written that was neither in the previous ISR nor in the
-	// previous ELR. Only told where the previous state is certain.
+	// previous ELR, and not by the completion of a reassignment. Only told where the
+	// previous state is certain.
 	Unclean bool
 	// Uncertain: part of the log before this change is missing or damaged, so that the
 	// fields not written by this very record, LeaderEpoch above all, may be wrong.
 	Uncertain bool
+}
+
+// Members are the lists of a partition's state. They must not be modified.
+type Members struct {
+	Replicas     []int32 // preferred order
+	ISR          []int32
+	ELR          []int32 // eligible leader replicas
+	LastKnownELR []int32
+	Removing     []int32
+	Adding       []int32
+	Directories  []wire.UUID // parallel to Replicas; nil if not recorded
 }
 
 // ConfigChange sets or deletes one configuration.

@@ -1,6 +1,7 @@
 package kraft
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -41,15 +42,43 @@ func (p *replayer) partition(at origin, b *schema.Struct) {
 		Leader:         b.Int32("leader"),
 		LeaderEpoch:    b.Int32("leaderEpoch"),
 		PartitionEpoch: b.Int32("partitionEpoch"),
-		Replicas:       p.list(b, "replicas"),
-		ISR:            p.list(b, "isr"),
-		ELR:            orEmpty(p.list(b, "eligibleLeaderReplicas")),
-		LastKnownELR:   orEmpty(p.list(b, "lastKnownElr")),
-		Removing:       p.list(b, "removingReplicas"),
-		Adding:         p.list(b, "addingReplicas"),
-		Directories:    directories(b),
 		Recovering:     b.Int("leaderRecoveryState") == 1,
+		Members: p.share(&Members{
+			Replicas:     p.list(b, "replicas"),
+			ISR:          p.list(b, "isr"),
+			ELR:          orEmpty(p.list(b, "eligibleLeaderReplicas")),
+			LastKnownELR: orEmpty(p.list(b, "lastKnownElr")),
+			Removing:     p.list(b, "removingReplicas"),
+			Adding:       p.list(b, "addingReplicas"),
+			Directories:  directories(b),
+		}),
 	})
+}
+
+// share returns the one Members of this log that is equal to m; m is kept only if it
+// is the first.
+func (p *replayer) share(m *Members) *Members {
+	k := p.key[:0]
+	for _, l := range [...][]int32{m.Replicas, m.ISR, m.ELR, m.LastKnownELR, m.Removing, m.Adding} {
+		k = binary.AppendUvarint(k, uint64(len(l)))
+		for _, id := range l {
+			k = binary.BigEndian.AppendUint32(k, uint32(id))
+		}
+	}
+	if m.Directories != nil {
+		k = binary.AppendUvarint(k, uint64(len(m.Directories)))
+		for i := range m.Directories {
+			k = append(k, m.Directories[i][:]...)
+		}
+	}
+	p.key = k
+	known := p.members[string(k)]
+	if known == nil {
+		own := *m
+		known = &own
+		p.members[string(k)] = known
+	}
+	return known
 }
 
 func directories(b *schema.Struct) []wire.UUID {
@@ -70,7 +99,7 @@ func (p *replayer) settle(at origin, id PartitionID, c Change) {
 	prev := s.last()
 	c.LeaderWritten = prev == nil || !at.fromSnapshot || prev.LeaderEpoch != c.LeaderEpoch
 	if prev != nil && !at.fromSnapshot && s.doubt == p.doubt {
-		c.Unclean = unclean(prev, c.Leader)
+		c.Unclean = unclean(prev, &c)
 	}
 	s.doubt = p.doubt
 	p.append(at, s, c)
@@ -94,8 +123,18 @@ func (p *replayer) append(at origin, s *partitionState, c Change) {
 	}
 }
 
-func unclean(prev *Change, leader int32) bool {
-	return leader >= 0 && !slices.Contains(prev.ISR, leader) && !slices.Contains(prev.ELR, leader)
+// unclean reports whether a record that names a leader elects one that may lack
+// committed records (PartitionChangeBuilder.electLeader).
+//
+// The record that completes a reassignment is none, though its leader can be new to the
+// ISR: the leader of that time has just reported it in sync, and replicas, ISR and
+// leader change in one step. An unclean election would mark it RECOVERING.
+func unclean(prev, c *Change) bool {
+	if c.Leader < 0 || slices.Contains(prev.ISR, c.Leader) || slices.Contains(prev.ELR, c.Leader) {
+		return false
+	}
+	completed := len(prev.Adding)+len(prev.Removing) > 0 && len(c.Adding)+len(c.Removing) == 0
+	return c.Recovering || !completed
 }
 
 // partitionChange replays a PartitionChangeRecord (PartitionRegistration.merge): the
@@ -111,35 +150,36 @@ func (p *replayer) partitionChange(at origin, b *schema.Struct) error {
 		return fmt.Errorf("change of a partition that does not exist: %s-%d", id.Topic, id.Partition)
 	}
 	prev := s.last()
-	c := *prev
+	c, m := *prev, *prev.Members
 	c.PartitionEpoch++
 	c.LeaderWritten, c.Unclean = false, false
 	if leader := b.Int32("leader"); leader != leaderUnchanged {
 		c.Leader, c.LeaderWritten = leader, true
 		c.LeaderEpoch++
-		c.Unclean = s.doubt == p.doubt && unclean(prev, leader)
 	}
 	for _, f := range []struct {
 		name string
 		list *[]int32
 	}{
-		{"isr", &c.ISR},
-		{"replicas", &c.Replicas},
-		{"removingReplicas", &c.Removing},
-		{"addingReplicas", &c.Adding},
-		{"eligibleLeaderReplicas", &c.ELR},
-		{"lastKnownElr", &c.LastKnownELR},
+		{"isr", &m.ISR},
+		{"replicas", &m.Replicas},
+		{"removingReplicas", &m.Removing},
+		{"addingReplicas", &m.Adding},
+		{"eligibleLeaderReplicas", &m.ELR},
+		{"lastKnownElr", &m.LastKnownELR},
 	} {
 		if l := p.list(b, f.name); l != nil {
 			*f.list = l
 		}
 	}
 	if d := b.UUIDs("directories"); d != nil {
-		c.Directories = d
+		m.Directories = d
 	}
+	c.Members = p.share(&m)
 	if state := b.Int("leaderRecoveryState"); state != -1 {
 		c.Recovering = state == 1
 	}
+	c.Unclean = c.LeaderWritten && s.doubt == p.doubt && unclean(prev, &c)
 	p.append(at, s, c)
 	return nil
 }
@@ -168,7 +208,9 @@ func (p *replayer) clearELR(at origin, name string) error {
 	for _, pid := range ids {
 		s := p.states[pid]
 		c := *s.last()
-		c.ELR, c.LastKnownELR = empty, empty
+		m := *c.Members
+		m.ELR, m.LastKnownELR = empty, empty
+		c.Members = p.share(&m)
 		c.LeaderWritten, c.Unclean = false, false
 		p.append(at, s, c)
 	}

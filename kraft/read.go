@@ -21,6 +21,10 @@ type reader struct {
 	epoch     int32          // raft epoch at next, -1 unknown
 	suspect   int32          // epoch of the last batch that had another one
 	lost      int64          // bytes given up since the last batch applied
+	// left is where each copy of a merge leaves the common line; nil without a merge.
+	left []int64
+	// emit, if not nil, takes the batches instead of the replayer.
+	emit func(f *segmentFile, pos int64, v batch.View) error
 
 	// A batch whose base offset is not the next one. Base offsets are outside the CRC:
 	// whether it tells of a gap or of a flipped bit shows with the batch that follows.
@@ -164,6 +168,10 @@ func (rd *reader) misplaced(f *segmentFile, pos int64, v batch.View) {
 
 // batch applies a batch that is where it should be, or behind a gap.
 func (rd *reader) batch(f *segmentFile, pos int64, v batch.View) error {
+	if rd.emit != nil {
+		rd.next, rd.lost = v.NextOffset(), 0
+		return rd.emit(f, pos, v)
+	}
 	if err := rd.loadUpTo(v.BaseOffset); err != nil {
 		return err
 	}
@@ -231,6 +239,9 @@ func (rd *reader) loadUpTo(offset int64) error {
 		f := rd.snapshots[0]
 		rd.snapshots = rd.snapshots[1:]
 		end := f.info.EndOffset
+		if rd.left != nil && rd.left[f.copy] < end {
+			continue // of a line that was given up
+		}
 		if end < rd.next || end == rd.next && rd.certain {
 			continue
 		}
@@ -270,16 +281,26 @@ func (p *replayer) lose() {
 
 // finish settles what only the end of the log can tell.
 func (rd *reader) finish(segments []segmentFile) error {
-	l := rd.log
+	if err := rd.settleLast(); err != nil {
+		return err
+	}
+	return rd.end(segments)
+}
+
+// settleLast applies the last batch of the log if it is still held, or gives it up.
+func (rd *reader) settleLast() error {
 	if h := rd.held; h != nil {
 		rd.held = nil
 		// The last batch: no other one can speak for it. Damaged bytes before it
 		// explain at most as many offsets.
 		accept := h.first && h.view.BaseOffset == h.file.base || h.view.BaseOffset-rd.next <= h.before
-		if err := rd.settle(h, accept); err != nil {
-			return err
-		}
+		return rd.settle(h, accept)
 	}
+	return nil
+}
+
+func (rd *reader) end(segments []segmentFile) error {
+	l := rd.log
 	const all = 1<<63 - 1
 	if err := rd.loadUpTo(all); err != nil {
 		return err

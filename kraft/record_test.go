@@ -131,3 +131,35 @@ func TestSecretsAreNotKept(t *testing.T) {
 		t.Errorf("got %+v", l.Others)
 	}
 }
+
+// Every record type that a release from 3.0 to 4.3 writes has its table
+// (org.apache.kafka.common.metadata.MetadataRecordType), and under its own name.
+func TestEveryTypeHasATable(t *testing.T) {
+	names := map[uint32]string{
+		0: "RegisterBrokerRecord", 1: "UnregisterBrokerRecord", 2: "TopicRecord", 3: "PartitionRecord", 4: "ConfigRecord", 5: "PartitionChangeRecord", 7: "FenceBrokerRecord",
+		8: "UnfenceBrokerRecord", 9: "RemoveTopicRecord", 10: "DelegationTokenRecord", 11: "UserScramCredentialRecord", 12: "FeatureLevelRecord", 14: "ClientQuotaRecord",
+		15: "ProducerIdsRecord", 17: "BrokerRegistrationChangeRecord", 18: "AccessControlEntryRecord", 19: "RemoveAccessControlEntryRecord", 20: "NoOpRecord",
+		21: "ZkMigrationStateRecord", 22: "RemoveUserScramCredentialRecord", 23: "BeginTransactionRecord", 24: "EndTransactionRecord", 25: "AbortTransactionRecord",
+		26: "RemoveDelegationTokenRecord", 27: "RegisterControllerRecord", 28: "ClearElrRecord",
+	}
+	for key, name := range names {
+		kind := recordTypes[key]
+		if kind == nil {
+			t.Errorf("no table for %d, %s", key, name)
+			continue
+		}
+		if kind.message.Name != name {
+			t.Errorf("%d is %s, want %s", key, kind.message.Name, name)
+		}
+		tagged := map[uint32]bool{}
+		for _, f := range kind.message.Fields {
+			if f.Tagged && tagged[f.Tag] {
+				t.Errorf("%s: tag %d twice", name, f.Tag)
+			}
+			tagged[f.Tag] = tagged[f.Tag] || f.Tagged
+		}
+	}
+	if len(recordTypes) != len(names) {
+		t.Errorf("%d tables, want %d", len(recordTypes), len(names))
+	}
+}

@@ -26,7 +26,10 @@ type replayer struct {
 	log    *Log
 	byName map[string]wire.UUID // topics that exist
 	states map[PartitionID]*partitionState
-	lists  map[string][]int32 // each list once: most changes repeat an earlier one
+	// Each list and each set of lists once: most changes repeat an earlier one.
+	lists   map[string][]int32
+	members map[string]*Members
+	key     []byte // scratch for the keys of members
 
 	// doubt counts the gaps passed so far. A partition whose state was last settled
 	// under an earlier count is uncertain.
@@ -67,6 +70,8 @@ func newReplayer(log *Log) *replayer {
 		byName: map[string]wire.UUID{},
 		states: map[PartitionID]*partitionState{},
 		lists:  map[string][]int32{},
+
+		members: map[string]*Members{},
 	}
 }
 

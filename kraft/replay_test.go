@@ -253,3 +253,30 @@ func TestQuorum(t *testing.T) {
 		t.Errorf("log from %d to %d, raft epoch %d, voters %v", l.StartOffset, l.EndOffset, l.RaftEpoch, l.Voters)
 	}
 }
+
+// The record that completes a reassignment may name a leader that was not in the ISR: the
+// old leader has just reported it in sync (recording metadata, kafka-4.3.1, offset 133).
+// The same leader without a reassignment, or marked RECOVERING, is elected uncleanly.
+func TestReassignmentCompletes(t *testing.T) {
+	reassign := rec(keyPartitionChange, 0, int32be(0), topicA[:], tags(tag(2, ints(1, 2)), tag(3, ints(2)), tag(4, ints(1))))
+	complete := func(recovery ...[]byte) []byte {
+		fields := [][]byte{tag(0, ints(1)), tag(1, int32be(1)), tag(2, ints(1)), tag(3, ints()), tag(4, ints())}
+		return rec(keyPartitionChange, 0, int32be(0), topicA[:], tags(append(fields, recovery...)...))
+	}
+	for _, c := range []struct {
+		name    string
+		records [][]byte
+		unclean bool
+	}{
+		{"completed", records(reassign, complete()), false},
+		{"marked", records(reassign, complete(tag(5, []byte{1}))), true},
+		{"no reassignment", records(leaderChange(topicA, 0, 1, ints(1))), true},
+	} {
+		l := oneLog(t, append(records(topicRecord("a", topicA), partitionRecord(topicA, 0, 2, 0, 0, ints(2), ints(2))), c.records...))
+		sound(t, l)
+		all := l.Partitions[PartitionID{topicA, 0}].Changes
+		if last := all[len(all)-1]; last.Leader != 1 || last.Unclean != c.unclean {
+			t.Errorf("%s: %+v", c.name, last)
+		}
+	}
+}

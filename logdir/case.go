@@ -78,6 +78,12 @@ const (
 	NoteName
 	// NoteLimit says that folders were nested too deep, or were too many, to look at all.
 	NoteLimit
+	// NoteServerLog is what a reader should know of a broker's text log (--server-log).
+	NoteServerLog
+	// NoteGroupCommit is a group commit that is not taken for what the group had read.
+	NoteGroupCommit
+	// NoteMetadata is what a reader should know of the copies of the metadata log.
+	NoteMetadata
 )
 
 func (k NoteKind) String() string {
@@ -96,6 +102,12 @@ func (k NoteKind) String() string {
 		return "name"
 	case NoteLimit:
 		return "limit"
+	case NoteGroupCommit:
+		return "group-commit"
+	case NoteServerLog:
+		return "server-log"
+	case NoteMetadata:
+		return "metadata"
 	}
 	return fmt.Sprintf("NoteKind(%d)", uint8(k))
 }

@@ -22,8 +22,7 @@ var normal = map[AnomalyKind]bool{
 // sourcesOf yields the sources of each directory below the stages of a recording.
 func sourcesOf(t *testing.T, name string, f func(where string, src Source)) {
 	t.Helper()
-	root := fixture.Unpack(t, name)
-	c, err := logdir.Discover([]string{root}, logdir.Options{})
+	c, err := logdir.DiscoverFS(rofs.FromFS(fixture.Tree(t, name)), "case", logdir.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,8 @@ type Log struct {
 
 	// Producers is the producer state at the log end; nil without Options.Files.
 	Producers *Producers
+	// Txns is what it holds of transactions; nil without Options.Transactions.
+	Txns *TransactionTally
 
 	// ShortRuns are runs of one or two batches whose epoch differs from that of their
 	// neighbours, and which the directory's own epoch file does not know: only an outside
@@ -83,6 +85,9 @@ type Options struct {
 	Files bool
 	// Records decodes every record of every batch.
 	Records bool
+	// Transactions follows the transactions; the oldest and the newest .snapshot of a log
+	// that begins above offset 0 are read for it.
+	Transactions bool
 }
 
 // Read makes the one pass over a source. The error is a failed read (a

@@ -29,6 +29,10 @@ func (l *Log) watchers(opt Options) []watcher {
 	if opt.Files {
 		out = append(out, newIndexWatch(l), newProducerWatch(l))
 	}
+	if opt.Transactions {
+		l.Txns = &TransactionTally{}
+		out = append(out, newTransactionWatch(l, l.Txns))
+	}
 	return out
 }
 

@@ -1,105 +1,12 @@
 package report
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-	"unicode/utf8"
-)
+import "kafsck/internal/visible"
 
-// Escape makes text safe for a terminal: control characters, invalid UTF-8 and
-// everything invisible (bidi marks, zero-width and format characters, odd
-// spaces, line separators) become \n, \x1b, \u202e and the like. A backslash
-// stays as it is: this is for reading, --json is for exactness.
-func Escape(s string) string {
-	if isPlain(s) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size <= 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case strconv.IsPrint(r):
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-		i += size
-	}
-	return b.String()
-}
+// Escape makes text safe for a terminal: see visible.Escape.
+func Escape(s string) string { return visible.Escape(s) }
 
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] > 0x7e {
-			return isPrintable(s)
-		}
-	}
-	return true
-}
-
-func isPrintable(s string) bool {
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(s[i:]); size <= 1 {
-				return false
-			}
-		}
-		if !strconv.IsPrint(r) {
-			return false
-		}
-	}
-	return true
-}
-
-// ShellWord quotes a word so that a shell takes it as typed: as it is when that
-// is safe, in single quotes, or as $'…' (bash, zsh, ksh) when it holds what a
-// terminal must not see.
-func ShellWord(s string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
-	if s != "" && strings.Trim(s, safe) == "" {
-		return s
-	}
-	if isPrintable(s) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\'' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r != utf8.RuneError && strconv.IsPrint(r):
-			b.WriteRune(r)
-		default: // byte by byte, which every such shell knows
-			for _, c := range []byte(s[i : i+size]) {
-				fmt.Fprintf(&b, `\%03o`, c)
-			}
-		}
-		i += size
-	}
-	return b.String() + "'"
-}
+// ShellWord quotes a word for a shell: see visible.Word.
+func ShellWord(s string) string { return visible.Word(s) }
 
 // Command joins words to a command line that can be pasted into a shell.
-func Command(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = ShellWord(w)
-	}
-	return strings.Join(quoted, " ")
-}
+func Command(words ...string) string { return visible.Command(words...) }

@@ -128,6 +128,34 @@ type lossLine struct {
 	FirstTimestampMs *int64           `json:"firstTimestampMs"`
 	LastTimestamp    *string          `json:"lastTimestamp"`
 	LastTimestampMs  *int64           `json:"lastTimestampMs"`
+	Election         *causeLine       `json:"election"`
+	Groups           []groupLossLine  `json:"groups"`
+	GroupsUnknown    *string          `json:"groupsUnknown"`
+	AskFor           []int32          `json:"askFor"`
+}
+
+// causeLine is the election that caused a loss.
+type causeLine struct {
+	Leader         int32   `json:"leader"`
+	LeaderEpoch    int32   `json:"leaderEpoch"`
+	Unclean        bool    `json:"unclean"`
+	MetadataOffset int64   `json:"metadataOffset"`
+	FromSnapshot   bool    `json:"fromSnapshot,omitempty"`
+	Time           *string `json:"time"`
+	TimeMs         *int64  `json:"timeMs"`
+}
+
+// groupLossLine is a consumer group that had read into a loss.
+type groupLossLine struct {
+	Group        string         `json:"group"`
+	ReadTo       int64          `json:"readTo"`
+	Position     *int64         `json:"position"`
+	LeaderEpoch  *int32         `json:"leaderEpoch"`
+	CommitTime   *string        `json:"commitTime"`
+	CommitTimeMs *int64         `json:"commitTimeMs"`
+	Meets        incident.Meets `json:"meets"`
+	PartsAt      *int64         `json:"partsAt"`
+	Why          string         `json:"why,omitempty"`
 }
 
 type candidateLine struct {
@@ -285,6 +313,18 @@ func lossOf(p *incident.Partition, x *incident.Loss, leader brokerID) lossLine {
 	}
 	for _, c := range x.Copies {
 		l.Copies = append(l.Copies, copyLine{brokerOf(c.Broker), string(c.State), c.File})
+	}
+	if e := x.Election; e != nil {
+		c := causeLine{Leader: e.Leader, LeaderEpoch: e.Epoch, Unclean: e.Unclean, MetadataOffset: e.Offset, FromSnapshot: e.FromSnapshot}
+		c.Time, c.TimeMs = timestamp(e.TimeMs)
+		l.Election = &c
+	}
+	l.AskFor = orEmpty(x.AskFor)
+	l.Groups, l.GroupsUnknown = []groupLossLine{}, text(x.GroupsUnknown)
+	for _, g := range x.Groups {
+		y := groupLossLine{Group: g.Group, ReadTo: g.Read, Position: atLeast0(g.Position), LeaderEpoch: atLeast0(g.LeaderEpoch), Meets: g.Meets, PartsAt: atLeast0(g.GapFrom), Why: g.Why}
+		y.CommitTime, y.CommitTimeMs = timestamp(g.CommitMs)
+		l.Groups = append(l.Groups, y)
 	}
 	l.FirstTimestamp, l.FirstTimestampMs = timestamp(x.FirstMs)
 	l.LastTimestamp, l.LastTimestampMs = timestamp(x.LastMs)

@@ -3,10 +3,12 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"kafsck/commitment"
 	"kafsck/incident"
+	"kafsck/logdir"
 )
 
 // Losses gathers what is lost in all partitions, in full.
@@ -21,6 +23,27 @@ type Losses struct {
 	none    int
 	unknown int
 	open    int // nobody rules, and some candidate would lose something
+	anyway  int // of open: every candidate would
+	notes   []string
+	untold  bool    // a loss whose end is not recorded, and of which no copy is left
+	askFor  []int32 // brokers not among the inputs that may hold lost records
+	// groups are the reasons why not all groups are known that had read lost records.
+	groups []string
+}
+
+// Notes takes in what is to be said of the brokers' text logs.
+func (t *Losses) Notes(notes []logdir.Note) {
+	t.notes = append(t.notes, serverLogNotes(notes)...)
+}
+
+func serverLogNotes(notes []logdir.Note) []string {
+	var out []string
+	for _, n := range notes {
+		if n.Kind == logdir.NoteServerLog || n.Kind == logdir.NoteGroupCommit {
+			out = append(out, indented("note ", Escape(n.Text))...)
+		}
+	}
+	return out
 }
 
 // Add takes in one partition. Nothing of it is kept but text.
@@ -43,6 +66,9 @@ func (t *Losses) Add(x *incident.Partition) {
 		fact("cannot tell", Escape(x.Ruling.Reason))
 	case candidatesLose:
 		t.open++
+		if AllLose(x) {
+			t.anyway++
+		}
 		t.openCase(x, say)
 	case len(x.Losses) > 0:
 		t.lostRecords(x, say)
@@ -78,6 +104,9 @@ func (t *Losses) lostRecords(x *incident.Partition, say func(...string)) {
 	counts := false
 	for i := range x.Losses {
 		l := &x.Losses[i]
+		if why := l.GroupsUnknown; why != "" && l.Counts() && !slices.Contains(t.groups, why) {
+			t.groups = append(t.groups, why)
+		}
 		word := map[commitment.Grade]string{commitment.Yes: "LOST", commitment.Unknown: "LOST?", commitment.No: "no loss"}[l.Committed]
 		say(labelled(2, word, lossLineOf(l))...)
 		say(t.Paths.proof(x, l, 4)...)
@@ -101,7 +130,33 @@ func (t *Losses) lostRecords(x *incident.Partition, say func(...string)) {
 	}
 	if next := t.Paths.next(x); next != "" {
 		say("  Next: " + next)
+		return
 	}
+	for i := range x.Losses {
+		l := &x.Losses[i]
+		if l.Counts() && l.Basis == "trace" && len(l.Copies) == 0 {
+			t.untold = t.untold || l.To == nil && l.Cause != incident.CauseDamage
+			for _, id := range l.AskFor {
+				if !slices.Contains(t.askFor, id) {
+					t.askFor = append(t.askFor, id)
+				}
+			}
+		}
+	}
+}
+
+// next is what to run, or to fetch, after this answer as a whole.
+func (t *Losses) next() []string {
+	switch {
+	case t.open > 0:
+		return []string{"Next: " + t.Paths.Again("predict", "leader")}
+	case len(t.askFor) > 0:
+		return indented("Next: ", "copy the log directories of "+idList(t.askFor)+" and give them as well: they may hold what is lost here.")
+	case t.untold && !t.Paths.ServerLogs:
+		return append(indented("Next: ", "the brokers' own text logs may say how much was cut off. Give the server.log of each broker, with the older ones (server.log.DATE, .gz as they are):"),
+			"  "+t.Paths.Again("loss", "--server-log", "FILE"))
+	}
+	return nil
 }
 
 // lossLineOf is a loss in one line.
@@ -116,6 +171,7 @@ func (t *Losses) Print(w io.Writer) error {
 	say := func(word, format string, args ...any) {
 		out = append(out, indented(word, fmt.Sprintf(format, args...))...)
 	}
+	out = append(out, t.Paths.mixed()...)
 	switch {
 	case t.lost > 0 && t.yes.losses > 0 && t.maybe.losses > 0:
 		say("LOST   ", "%s, and %s that may have been committed, in %s", t.yes.number("committed "), t.maybe.number(""), count(t.lost, "partition", "partitions"))
@@ -133,7 +189,14 @@ func (t *Losses) Print(w io.Writer) error {
 		say("CANNOT TELL ", "whether anything is lost in %s", count(t.unknown, "partition", "partitions"))
 	}
 	if t.open > 0 {
-		say("NO LEADER ", "in %s: who is elected decides what is lost", count(t.open, "partition", "partitions"))
+		switch {
+		case t.anyway == t.open:
+			say("NO LEADER ", "in %s: whoever is elected, records are lost; who is elected decides which", count(t.open, "partition", "partitions"))
+		case t.anyway > 0:
+			say("NO LEADER ", "in %s: who is elected decides what is lost; in %s of them records are lost whoever is elected", count(t.open, "partition", "partitions"), comma(t.anyway))
+		default:
+			say("NO LEADER ", "in %s: who is elected decides what is lost", count(t.open, "partition", "partitions"))
+		}
 	}
 	if t.lost+t.unknown+t.open == 0 && t.Scope.Errors > 0 {
 		say("NOT READ ", "%s; apart from that nothing is lost", count(t.Scope.Errors, "path could not be read", "paths could not be read"))
@@ -145,8 +208,13 @@ func (t *Losses) Print(w io.Writer) error {
 	if len(t.blocks) > 0 && t.none > 0 {
 		say("", "Nothing is lost in %s.", count(t.none, "other partition", "other partitions"))
 	}
+	for _, why := range t.groups {
+		say("", "Not known: which consumer groups had read lost records; %s.", Escape(why))
+	}
+	out = append(out, t.notes...)
 	out = append(out, limits(t.Scope)...)
 	out = append(out, t.Scope.checked())
+	out = append(out, t.next()...)
 	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
 	return err
 }

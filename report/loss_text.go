@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -57,7 +58,7 @@ func sumOf(losses []incident.Loss, grades ...commitment.Grade) sum {
 		case l.Records == nil:
 			s.unnumbered = true
 		default:
-			s.records += *l.Records
+			s.records = saturated(s.records, *l.Records)
 			s.atLeast = s.atLeast || l.Basis == "trace" && !l.ToExact
 		}
 		r := rangeOf(l)
@@ -75,9 +76,17 @@ func sumOf(losses []incident.Loss, grades ...commitment.Grade) sum {
 // add takes over the numbers of another sum.
 func (s *sum) add(o sum) {
 	s.losses += o.losses
-	s.records += o.records
+	s.records = saturated(s.records, o.records)
 	s.atLeast = s.atLeast || o.atLeast
 	s.unnumbered = s.unnumbered || o.unnumbered
+}
+
+// saturated adds counts that hostile offsets can make as large as an int64.
+func saturated(a, b int64) int64 {
+	if b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // number prints how many records, with an adjective between number and noun.
@@ -216,6 +225,15 @@ var causes = map[string]string{
 
 // proof is the rows of one loss.
 func (p *Paths) proof(x *incident.Partition, l *incident.Loss, indent int) []string {
+	return p.rows(l, indent, len(l.Evidence), func(l *incident.Loss, row func(label, prose string)) { readers(l, row) })
+}
+
+// brief is proof cut down to what fits a verdict: two proofs, and the groups by name.
+func (p *Paths) brief(l *incident.Loss, indent int) []string {
+	return p.rows(l, indent, 2, readersByName)
+}
+
+func (p *Paths) rows(l *incident.Loss, indent, proofs int, readBy func(l *incident.Loss, row func(label, prose string))) []string {
 	var out []string
 	row := func(label, prose string) { out = append(out, labelled(indent, label, prose)...) }
 	written := epochs(l.Epochs)
@@ -230,13 +248,24 @@ func (p *Paths) proof(x *incident.Partition, l *incident.Loss, indent int) []str
 		if i == 0 {
 			label = "still held by"
 		}
+		if c.Broker.IsRemoteTier() {
+			row(label, "the remote tier: segment "+Escape(c.File))
+			continue
+		}
 		row(label, "broker "+Escape(c.Broker.Name)+" ("+string(c.State)+"): "+Escape(c.File))
 	}
-	if len(l.Copies) == 0 {
+	switch {
+	case len(l.Copies) == 0 && len(l.AskFor) > 0:
+		row("still held by", "no copy among these inputs; "+idList(l.AskFor)+", not among them, may hold these records: copy that disk before it is started")
+	case len(l.Copies) == 0:
 		row("still held by", "no copy among these inputs")
 	}
 	for i, e := range sortedEvidence(l.Evidence) {
 		label := ""
+		if i == proofs && len(l.Evidence) > proofs+1 {
+			row("", fmt.Sprintf("and %s: kafsck loss shows all", count(len(l.Evidence)-i, "proof more", "proofs more")))
+			break
+		}
 		if i == 0 {
 			label = "committed"
 		}
@@ -253,9 +282,10 @@ func (p *Paths) proof(x *incident.Partition, l *incident.Loss, indent int) []str
 	case commitment.AckedNo:
 		row("acknowledged", "no")
 	}
-	if c, ok := causes[l.Cause]; ok {
+	if c := causeOf(l); c != "" {
 		row("cause", c)
 	}
+	readBy(l, row)
 	return out
 }
 
@@ -301,7 +331,7 @@ func heldBy(losses []incident.Loss) string {
 			}
 		}
 		for _, c := range l.Copies {
-			if c.State != replica.Live && !slices.Contains(states, string(c.State)) {
+			if c.State != replica.Live && c.State != incident.RemoteState && !slices.Contains(states, string(c.State)) {
 				states = append(states, string(c.State))
 			}
 		}

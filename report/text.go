@@ -60,15 +60,25 @@ func list(words []string) string {
 // brokers names brokers with their noun: "brokers 1 and 3".
 func brokers(refs []incident.BrokerRef) string {
 	var names []string
+	tier := ""
 	for _, b := range refs {
-		if name := Escape(b.Name); !slices.Contains(names, name) {
+		if b.IsRemoteTier() {
+			tier = "the remote tier"
+		} else if name := Escape(b.Name); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 1 {
-		return "broker " + names[0]
+	words := "brokers " + list(names)
+	switch {
+	case len(names) == 0 && tier != "":
+		return tier
+	case len(names) == 1:
+		words = "broker " + names[0]
 	}
-	return "brokers " + list(names)
+	if tier != "" {
+		words += " and " + tier
+	}
+	return words
 }
 
 // epochs prints leader epochs with their noun.
@@ -146,9 +156,28 @@ type table struct {
 	header []string
 	rows   [][]string
 	notes  map[int][]string // lines below a row
+	// wrap: the last column is prose, which is wrapped where the line would get too wide.
+	wrap bool
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) add(cells ...string) {
+	for i := range cells[:max(len(cells)-1, 0)] {
+		cells[i] = clipped(cells[i], maxCell)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// maxCell is how wide a cell gets that others stand behind: foreign names can be 32 KiB
+// long, and --json has them whole.
+const maxCell = 120
+
+// clipped cuts text to n characters, and shows that it did.
+func clipped(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
 
 // note puts a line below the last row.
 func (t *table) note(line string) {
@@ -189,8 +218,22 @@ func (t *table) lines(indent string) []string {
 	if slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
 		out = append(out, line(names))
 	}
+	wrapped := func(cells []string) []string {
+		last := len(cells) - 1
+		if whole := line(cells); !t.wrap || utf8.RuneCountInString(whole) <= width || strings.TrimSpace(cells[last]) == "" {
+			return []string{whole}
+		}
+		cells = slices.Clone(cells)
+		prose := cells[last]
+		cells[last] = "|" // holds the place
+		first := strings.TrimSuffix(line(cells), "|")
+		if utf8.RuneCountInString(first) > width/2+10 {
+			return append([]string{strings.TrimRight(first, " ")}, indented(indent+strings.Repeat(" ", 8), prose)...)
+		}
+		return indented(first, prose)
+	}
 	for i, r := range t.rows {
-		out = append(out, line(r))
+		out = append(out, wrapped(r)...)
 		for _, n := range t.notes[i] {
 			out = append(out, indent+"  "+n)
 		}
@@ -207,6 +250,10 @@ type Paths struct {
 	Again func(verb string, extra ...string) string
 	// Ambiguous names partitions that exist under several topic ids or clusters.
 	Ambiguous map[string]bool
+	// ServerLogs: the brokers' text logs were given.
+	ServerLogs bool
+	// Mixed says which brokers are of which cluster, "" where all are of one.
+	Mixed string
 }
 
 // label names a partition, with its topic id where the name alone could mean
@@ -214,6 +261,9 @@ type Paths struct {
 func (p *Paths) label(x *incident.Partition) string {
 	name := Escape(x.Name)
 	if p.Ambiguous[x.Name] {
+		if p.Mixed != "" && x.Cluster.ID != "" {
+			return name + " (cluster " + Escape(x.Cluster.ID) + ")"
+		}
 		name += " (" + cmp.Or(prefixed("topic id ", x.TopicID), prefixed("cluster ", Escape(x.Cluster.ID)), "topic id unknown") + ")"
 	}
 	return name

@@ -184,6 +184,8 @@ func (t *Triage) groupHead(g []item) (word, prose string) {
 		prose = s.number("committed ") + " in " + count(n, "partition", "partitions") + ":"
 	case classMaybeLost:
 		prose = s.number("") + " that may have been committed, in " + count(n, "partition", "partitions") + ":"
+	case classLosesAnyway:
+		prose = count(n, "partition has", "partitions have") + " no known leader; whoever is elected, records are lost:"
 	case classDiffer:
 		prose = count(n, "partition has", "partitions have") + " replicas that are not the same:"
 	case classNotRead:
@@ -191,7 +193,7 @@ func (t *Triage) groupHead(g []item) (word, prose string) {
 	case classCannotTell:
 		prose = "whether anything of " + count(n, "partition", "partitions") + " is lost:"
 	case classNoLeader:
-		prose = count(n, "partition has", "partitions have") + " no leader, and who is elected decides:"
+		prose = count(n, "partition has", "partitions have") + " no known leader; nothing is lost yet, and who is elected decides:"
 	case classNote:
 		prose = count(n, "note", "notes") + " of one kind:"
 	default:
@@ -235,7 +237,11 @@ func (t *Triage) bottom() []string {
 		say("One broker's data alone: %s led by brokers that are not among these inputs, so losses there cannot be told.", count(t.elsewhere, "partition is", "partitions are"))
 	}
 	if t.leaderless > 0 {
-		say("%s no leader, as after a clean stop; whoever is elected, nothing is lost.", count(t.leaderless, "partition has", "partitions have"))
+		one, many := "partition has", "partitions have"
+		if slices.ContainsFunc(t.items, func(it item) bool { return it.class == classNoLeader || it.class == classLosesAnyway }) {
+			one, many = "other partition has", "other partitions have"
+		}
+		say("%s no leader, as after a clean stop; whoever is elected, nothing is lost there.", count(t.leaderless, one, many))
 	}
 	if t.removed > 0 {
 		say("%s to a topic that was deleted: nothing there is a loss.", count(t.removed, "partition belongs", "partitions belong"))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type class int
 const (
 	classLost class = iota
 	classMaybeLost
+	classLosesAnyway // nobody leads, and whoever is elected, records are lost
 	classDamaged
 	classDiffer
 	classNotRead
@@ -30,7 +32,7 @@ const (
 
 // more is the verb that tells all of a class.
 var more = map[class]string{
-	classLost: "loss", classMaybeLost: "loss", classDiffer: "diff", classNoLeader: "loss", classCannotTell: "loss",
+	classLost: "loss", classMaybeLost: "loss", classDiffer: "diff", classNoLeader: "loss", classLosesAnyway: "loss", classCannotTell: "loss",
 }
 
 // item is one thing that triage says: small, so that the story it was made from
@@ -133,7 +135,7 @@ func (t *Triage) losses(x *incident.Partition) {
 	if n == 1 {
 		for i := range x.Losses {
 			if l := &x.Losses[i]; l.Counts() {
-				it.body = t.Paths.proof(x, l, bodyIndent)
+				it.body = t.Paths.brief(l, bodyIndent)
 			}
 		}
 	} else {
@@ -165,30 +167,14 @@ func (t *Triage) differences(x *incident.Partition) {
 	if len(body) == 0 {
 		return
 	}
+	if slices.ContainsFunc(x.Candidates, loses) {
+		return // ruling tells of it: what is lost matters more than where the copies differ
+	}
 	it := item{class: classDiffer, word: "DIFFER", group: "differ", prose: "the replicas of " + t.Paths.label(x) + " are not the same", body: body}
 	it.short = t.Paths.label(x) + ": " + strings.Join(short, ", ")
-	if slices.ContainsFunc(x.Candidates, loses) {
-		var who string
-		var candidates []string
-		who, candidates = t.Paths.candidates(x, bodyIndent)
-		it.prose += "; " + who
-		it.short += "; no leader"
-		it.body = append(it.body, candidates...)
-	} else {
-		it.body = append(it.body, labelled(bodyIndent, "leader", rulingProse(x))...)
-	}
+	it.body = append(it.body, labelled(bodyIndent, "leader", rulingProse(x))...)
 	it.next = t.Paths.Again("diff")
 	t.items = append(t.items, it)
-}
-
-// undecided reports whether differences has told of the candidates as well.
-func undecided(x *incident.Partition) bool {
-	for i := range x.Divergences {
-		if d := &x.Divergences[i]; Matters(d) && !explained(x, d) {
-			return true
-		}
-	}
-	return false
 }
 
 // explained reports whether a counted loss lies in the range of a divergence.
@@ -220,19 +206,48 @@ func (t *Triage) ruling(x *incident.Partition) {
 			t.leaderless++
 			return
 		}
-		if undecided(x) {
-			return
-		}
-		it := item{class: classNoLeader, word: "NO LEADER", group: "no leader"}
+		it := item{class: classNoLeader, word: "NO LEADER", group: "no leader", next: t.Paths.Again("predict", "leader")}
 		it.prose, it.body = t.Paths.candidates(x, bodyIndent)
-		it.short = t.Paths.label(x) + ": " + strings.Join(strings.Fields(strings.TrimPrefix(strings.TrimSpace(it.body[len(it.body)-1]), "verdict")), " ")
-		it.next = t.Paths.Again("loss")
+		it.short = t.Paths.label(x) + ": nothing is lost if the right replica leads"
+		if AllLose(x) {
+			it.class, it.group = classLosesAnyway, "no leader, lost"
+			it.short = t.Paths.label(x) + ": at best " + leastLoss(x)
+		}
 		t.items = append(t.items, it)
 	}
 }
 
+// leastLoss is what is lost under the candidate that loses least: the fewest committed
+// records, then the fewest of all.
+func leastLoss(x *incident.Partition) string {
+	best := slices.MinFunc(x.Candidates, func(a, b incident.Candidate) int {
+		ay, by := sumOf(a.Losses, commitment.Yes), sumOf(b.Losses, commitment.Yes)
+		au, bu := sumOf(a.Losses, counted...), sumOf(b.Losses, counted...)
+		return cmp.Or(cmp.Compare(ay.records, by.records), cmp.Compare(au.records, bu.records))
+	})
+	return describe(best.Losses) + " (broker " + Escape(best.Leader.Name) + " leads)"
+}
+
 func every[T any](list []T, is func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(x T) bool { return !is(x) })
+}
+
+// AllLose reports whether nobody leads and records are lost whichever of the replicas among
+// these inputs is elected.
+func AllLose(x *incident.Partition) bool {
+	return x.Ruling.Judged && x.Ruling.Leader == nil && len(x.Candidates) > 0 && every(x.Candidates, loses)
+}
+
+// EligibleElsewhere are the brokers that may be elected cleanly and of which no replica is
+// among the inputs.
+func EligibleElsewhere(x *incident.Partition) []int32 {
+	var out []int32
+	for _, id := range x.Ruling.Eligible {
+		if !slices.ContainsFunc(x.Candidates, func(c incident.Candidate) bool { return c.Leader.Known && c.Leader.ID == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 func loses(c incident.Candidate) bool {
@@ -246,9 +261,12 @@ func (p *Paths) candidates(x *incident.Partition, indent int) (prose string, bod
 	} else {
 		prose = "nobody can be said to lead " + p.label(x)
 	}
-	if every(x.Candidates, loses) {
+	switch absent := EligibleElsewhere(x); {
+	case every(x.Candidates, loses) && len(absent) > 0:
+		prose += "; each replica among these inputs would lose records, and " + idList(absent) + ", which may lead, is not among them"
+	case every(x.Candidates, loses):
 		prose += "; whoever is elected, records are lost"
-	} else {
+	default:
 		prose += "; nothing is lost yet, and who is elected decides"
 	}
 	body = append(body, labelled(indent, "why", Escape(x.Ruling.Why))...)

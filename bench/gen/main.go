@@ -7,6 +7,11 @@
 //
 //	gen -out DIR [-bytes 1073741824] [-batch 16384] [-record 256] [-codec none|lz4|zstd]
 //	    [-brokers 2] [-segments 1]
+//
+// With -cluster it writes three brokers with many partitions of -bytes each and the
+// cluster's metadata instead, see writeCluster.
+//
+//	gen -out DIR -cluster 1000 [-metadata 0] [-bytes 65536] [-batch 16384] [-record 256] [-codec none]
 package main
 
 import (
@@ -32,6 +37,8 @@ func main() {
 	flag.StringVar(&o.codec, "codec", "none", "none, lz4 or zstd")
 	flag.IntVar(&o.brokers, "brokers", 2, "1 or 2")
 	flag.IntVar(&o.segments, "segments", 1, "number of segments")
+	flag.IntVar(&o.cluster, "cluster", 0, "write a cluster of three brokers with so many partitions, at most 10,000")
+	flag.IntVar(&o.metadata, "metadata", 0, "of a cluster: at least so many metadata records")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
@@ -45,6 +52,7 @@ type options struct {
 	batchBytes, recordBytes int
 	codec                   string
 	brokers, segments       int
+	cluster, metadata       int
 }
 
 func run(o options) error {
@@ -53,6 +61,12 @@ func run(o options) error {
 	}
 	if err := os.Mkdir(o.dir, 0o755); err != nil {
 		return err
+	}
+	if o.cluster > 0 {
+		if o.cluster > 10_000 {
+			return errors.New("-cluster: at most 10000")
+		}
+		return writeCluster(o)
 	}
 	first := filepath.Join(o.dir, "broker-1")
 	end, err := writePartition(filepath.Join(first, "t-0"), o)
@@ -102,13 +116,16 @@ func writePartition(dir string, o options) (int64, error) {
 			return 0, err
 		}
 	}
-	// The producer snapshot of a clean stop, without producers: version, CRC-32C
-	// of what follows, count.
+	return l.offset, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%020d.snapshot", l.offset)), emptySnapshot(), 0o644)
+}
+
+// emptySnapshot is the producer snapshot of a clean stop, without producers: version,
+// CRC-32C of what follows, count.
+func emptySnapshot() []byte {
 	noProducers := make([]byte, 4)
-	snapshot := binary.BigEndian.AppendUint16(nil, 1)
-	snapshot = binary.BigEndian.AppendUint32(snapshot, crc32.Checksum(noProducers, castagnoli))
-	snapshot = append(snapshot, noProducers...)
-	return l.offset, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%020d.snapshot", l.offset)), snapshot, 0o644)
+	b := binary.BigEndian.AppendUint16(nil, 1)
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(noProducers, castagnoli))
+	return append(b, noProducers...)
 }
 
 // log is where the partition has come to.

@@ -1,7 +1,6 @@
-package report
+package visible
 
 import (
-	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -44,13 +43,13 @@ func FuzzEscape(f *testing.F) {
 		if Escape(e) != e {
 			t.Errorf("Escape(%q) is not stable", s)
 		}
-		if !isPrintable(ShellWord(s)) {
-			t.Errorf("ShellWord(%q) can move a terminal", s)
+		if !isPrintable(Word(s)) {
+			t.Errorf("Word(%q) can move a terminal", s)
 		}
 	})
 }
 
-func TestShellWord(t *testing.T) {
+func TestWord(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", "''"},
 		{"broker-1/t-0/00000000000000000000.log", "broker-1/t-0/00000000000000000000.log"},
@@ -61,23 +60,11 @@ func TestShellWord(t *testing.T) {
 		{"a\nb'\\\x1b", `$'a\012b\'\\\033'`},
 		{"\xff\u202e", `$'\377\342\200\256'`},
 	} {
-		if got := ShellWord(c.in); got != c.want {
-			t.Errorf("ShellWord(%q) = %s, want %s", c.in, got, c.want)
+		if got := Word(c.in); got != c.want {
+			t.Errorf("Word(%q) = %s, want %s", c.in, got, c.want)
 		}
 	}
 	if got := Command("kafsck", "dump", "a b"); got != "kafsck dump 'a b'" {
 		t.Error(got)
-	}
-}
-
-func TestAsciiControls(t *testing.T) {
-	var b strings.Builder
-	j := NewJSON(&b, "ls", "v1")
-	j.Line(errorLine{"error", "a\x1b\u009b\u202e\x7f<>&é\U000e0041", "x"})
-	want := `{"type":"kafsck","schema":1,"command":"ls","version":"v1"}
-{"type":"error","path":"a\u001b\u009b\u202e\u007f<>&é\udb40\udc41","message":"x"}
-`
-	if b.String() != want {
-		t.Errorf("got  %q\nwant %q", b.String(), want)
 	}
 }

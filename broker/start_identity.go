@@ -1,0 +1,126 @@
+package broker
+
+import (
+	"cmp"
+	"strings"
+
+	"kafsck/internal/wire"
+	"kafsck/logdir"
+)
+
+// identity checks the meta.properties of all log directories against each other
+// (MetaPropertiesEnsemble.verify, KafkaRaftServer.initializeLogDirs; before 3.7
+// BrokerMetadataCheckpoint.getBrokerMetadataAndOfflineDirs; with ZooKeeper KafkaServer.startup).
+//
+//	                          KRaft 4.x, 3.7+     KRaft 3.x              ZooKeeper
+//	file missing              abort               abort                  written anew
+//	file does not parse       directory offline   directory offline      directory offline
+//	none that parses          abort               abort                  written anew
+//	no node.id, cluster.id    abort               abort                  taken from the configuration
+//	ids differ                abort               abort                  abort
+//	directory.id twice        abort               not looked at          not looked at
+//
+// The ids in server.properties are not among the inputs: they are taken for right.
+func (s *starter) identity() {
+	var ids []metaIn
+	parsed := 0
+	zk := s.zooKeeper()
+	for _, d := range s.out.Dirs {
+		ld := d.LogDir
+		switch {
+		case ld.Bare:
+			continue // only partition directories were copied: nothing to judge
+		case ld.MetaFile == nil:
+			if !zk && !ld.Partial {
+				s.abort(joined(ld, "meta.properties"), "it is missing (RuntimeException: No `meta.properties` found)")
+			}
+			continue
+		case ld.Meta == nil:
+			continue // a failed read; told by the discovery
+		case ld.Meta.Malformed != nil:
+			d.offline(ld.MetaFile.Path, "meta.properties is refused: %s", ld.Meta.Malformed)
+			continue
+		}
+		parsed++
+		ids = append(ids, metaIn{ld, ld.Meta.ClusterID, ld.Meta.DirectoryID})
+	}
+	if parsed == 0 {
+		for _, d := range s.out.Dirs {
+			if d.Outcome != OK && !zk {
+				s.abort(d.Where, "%s, and no log directory has a meta.properties that can be read (RuntimeException: No readable meta.properties files found)", d.Why)
+			}
+		}
+	}
+	s.compareIDs(ids, zk)
+	s.out.BeforeLogs = s.out.Outcome == BrokerAborts
+}
+
+type metaIn struct {
+	ld            *logdir.LogDir
+	cluster, uuid string
+}
+
+func (s *starter) compareIDs(ids []metaIn, zk bool) {
+	seen := map[string]*logdir.LogDir{}
+	for i, x := range ids {
+		m, first := x.ld.Meta, ids[0].ld.Meta
+		at := x.ld.MetaFile.Path
+		switch {
+		case !m.HasNodeID && !zk:
+			s.abort(at, "it names no node.id (RuntimeException: node ID not found)")
+		case m.ClusterID == "" && !zk:
+			s.abort(at, "it names no cluster.id (RuntimeException: cluster ID not found)")
+		case i > 0 && m.ClusterID != "" && first.ClusterID != "" && m.ClusterID != first.ClusterID:
+			s.abort(at, "its cluster.id %s is not that of %s, %s (Invalid cluster.id)", m.ClusterID, ids[0].ld.MetaFile.Path, first.ClusterID)
+		case i > 0 && m.HasNodeID && first.HasNodeID && m.NodeID != first.NodeID:
+			s.abort(at, "its node.id %d is not that of %s, %d (Stored node id doesn't match)", m.NodeID, ids[0].ld.MetaFile.Path, first.NodeID)
+		}
+		if x.uuid == "" || s.opt.Version.Before(3, 7) {
+			continue
+		}
+		id := strings.TrimRight(x.uuid, "=")
+		if u, err := wire.ParseUUID(id); err == nil && reservedDirectory(u) {
+			s.abort(at, "its directory.id %s is reserved (Invalid reserved directory ID)", x.uuid)
+		}
+		if other := seen[id]; other != nil {
+			s.abort(at, "it has the directory.id of %s, %s (Duplicate directory ID)", other.MetaFile.Path, x.uuid)
+		}
+		seen[id] = cmp.Or(seen[id], x.ld)
+	}
+}
+
+// reservedDirectory reports whether Kafka keeps an id for itself: the 100 lowest
+// (DirectoryId.reserved; MIGRATING, UNASSIGNED and LOST are 2, 0 and 1).
+func reservedDirectory(u wire.UUID) bool {
+	for _, b := range u[:15] {
+		if b != 0 {
+			return false
+		}
+	}
+	return u[15] < 100
+}
+
+// zooKeeper reports whether the broker belongs to a cluster with ZooKeeper: its meta.properties have
+// the version 0, there is no metadata log, and the release still knows that mode.
+func (s *starter) zooKeeper() bool {
+	if !s.opt.Version.Before(4, 0) {
+		return false
+	}
+	if s.opt.Version.Before(2, 8) {
+		return true
+	}
+	for _, d := range s.out.Dirs {
+		if d.LogDir.Metadata != nil || d.LogDir.Meta != nil && d.LogDir.Meta.Malformed == nil && d.LogDir.Meta.Version >= 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// joined is the shown path of a name in a log directory.
+func joined(ld *logdir.LogDir, name string) string {
+	if ld.Path == "." || ld.Path == "" {
+		return name
+	}
+	return ld.Path + "/" + name
+}

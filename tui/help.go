@@ -1,0 +1,106 @@
+package tui
+
+import "strings"
+
+// filterHelp explains what can be typed after "/".
+var filterHelp = [][2]string{
+	{"word", "rows with it in some cell; without capitals, in any case"},
+	{"!word", "rows without it"},
+	{`"two words"`, "as one"},
+	{"column >= 10 && column2 == x", "by a column's value (== != < <= > >=): numbers, sizes such as 1MiB, text"},
+}
+
+// overlay is text laid over a screen; any key that does not scroll closes it.
+type overlay struct {
+	title    string
+	lines    []string // raw
+	top      int
+	copyText string // what y copies
+	// styled: the lines are ours and hold styles already.
+	styled bool
+}
+
+// key scrolls; false: the key means something else.
+func (o *overlay) key(key string, h int) bool {
+	page := max(h-2, 1)
+	switch key {
+	case "up", "k":
+		o.top--
+	case "down", "j":
+		o.top++
+	case "pgup", "ctrl+b", "ctrl+u":
+		o.top -= page
+	case "pgdown", "ctrl+f", "ctrl+d", " ":
+		o.top += page
+	case "home", "g":
+		o.top = 0
+	case "end", "G":
+		o.top = len(o.lines) * 4
+	default:
+		return false
+	}
+	o.top = max(o.top, 0)
+	return true
+}
+
+func (o *overlay) view(w, h int, st *styles) []string {
+	var wrapped []string
+	for _, l := range o.lines {
+		if !o.styled {
+			l = escape(l)
+		}
+		wrapped = append(wrapped, wrap(l, w-2)...)
+	}
+	room := max(h-1, 1)
+	o.top = min(o.top, max(len(wrapped)-room, 0))
+	title := escape(o.title)
+	if len(wrapped) > room {
+		title += st.dim.Render("  " + itoa(o.top+1) + "–" + itoa(min(o.top+room, len(wrapped))) + " of " + itoa(len(wrapped)) + " lines, j k scroll")
+	}
+	out := []string{st.header.Render(title)}
+	for _, l := range wrapped[o.top:min(o.top+room, len(wrapped))] {
+		out = append(out, " "+l)
+	}
+	return out
+}
+
+// openHelp lays the help over the screen: made from the key table, the screen's own
+// bindings and the commands, so that it cannot miss one.
+func (a *app) openHelp() {
+	s := a.top().screen
+	var lines []string
+	head := func(text string) {
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, text)
+	}
+	keys := func(list []binding) {
+		for _, b := range list {
+			var names []string
+			for _, k := range b.keys {
+				names = append(names, keyName(k))
+			}
+			lines = append(lines, "  "+fit(strings.Join(names, " "), 16)+" "+b.help)
+		}
+	}
+	if own := s.bindings(); len(own) > 0 {
+		head("This view")
+		keys(own)
+	}
+	head("Everywhere")
+	keys(globalKeys)
+	head("Commands")
+	for _, c := range a.commandsOf(s) {
+		lines = append(lines, "  "+fit(":"+strings.TrimSpace(c.name+" "+c.args), 26)+" "+c.help)
+	}
+	head("Filter, after /")
+	for _, l := range filterHelp {
+		lines = append(lines, "  "+fit(l[0], 26)+" "+l[1])
+	}
+	head("Letters")
+	for l := levelOK; l < levels; l++ {
+		lines = append(lines, "  "+fit(l.symbol(), 16)+" "+l.word())
+	}
+	a.over = &overlay{title: "Help", lines: lines, copyText: strings.Join(lines, "\n")}
+}
