@@ -45,8 +45,10 @@ const (
 type Started struct {
 	Broker  *logdir.Broker
 	Version Version
-	Outcome Outcome // OK, DirOffline when a log directory fails, BrokerAborts
-	Why     string  // a sentence for a failing outcome
+	// ZooKeeper: the broker belongs to a cluster with ZooKeeper, and renames no directory to -stray.
+	ZooKeeper bool
+	Outcome   Outcome // OK, DirOffline when a log directory fails, BrokerAborts
+	Why       string  // a sentence for a failing outcome
 	// Where is the shown path that Why is about, "" if it is about no single file.
 	Where string
 	// BeforeLogs: the start fails before any partition is looked at. Then Partitions say what their
@@ -110,6 +112,7 @@ func Start(ctx context.Context, b *logdir.Broker, opt StartOptions) (*Started, e
 	for _, ld := range b.Dirs {
 		s.out.Dirs = append(s.out.Dirs, s.dir(ld))
 	}
+	s.out.ZooKeeper = s.zooKeeper()
 	s.identity()
 	if err := s.metadata(ctx); err != nil {
 		return nil, err
@@ -221,7 +224,9 @@ func (s *starter) loadAll(ctx context.Context) error {
 func (s *starter) load(ctx context.Context, d *StartedDir, sp *StartedPartition) {
 	p := sp.Partition
 	in := LoadInput{
-		Version: s.opt.Version, Clean: d.Clean, NowMs: s.opt.NowMs, KeepStray: s.opt.KeepStray,
+		Version: s.opt.Version, Clean: d.Clean, NowMs: s.opt.NowMs,
+		// KafkaServer starts its LogManager with isStray = false, and knows topics without an id.
+		KeepStray:     s.opt.KeepStray || s.out.ZooKeeper,
 		RecoveryPoint: d.line(d.LogDir.RecoveryPoints, p),
 		LogStart:      d.line(d.LogDir.LogStarts, p),
 		HighWatermark: d.line(d.LogDir.HighWatermarks, p),

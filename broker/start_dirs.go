@@ -102,7 +102,7 @@ func wholeDir(ld *logdir.LogDir) bool {
 // it. Since 3.8 that includes those without a topic id (LogManager.isStrayReplica); Load has said so
 // already.
 func (s *starter) strays() {
-	if s.opt.Version.Before(3, 3) || s.zooKeeper() {
+	if s.opt.Version.Before(3, 3) || s.out.ZooKeeper {
 		return
 	}
 	for _, d := range s.out.Dirs {

@@ -24,7 +24,7 @@ import (
 func (s *starter) identity() {
 	var ids []metaIn
 	parsed := 0
-	zk := s.zooKeeper()
+	zk := s.out.ZooKeeper
 	for _, d := range s.out.Dirs {
 		ld := d.LogDir
 		switch {

@@ -23,7 +23,7 @@ var errIncomplete = errors.New("not everything in the directory could be listed"
 // any partition. The metadata log is always recovered from its first segment, and any exception ends
 // the start (KafkaRaftLog.createLog, FileQuorumStateStore.readElectionState).
 func (s *starter) metadata(ctx context.Context) error {
-	if s.zooKeeper() {
+	if s.out.ZooKeeper {
 		return nil
 	}
 	var first *logdir.Partition

@@ -137,3 +137,27 @@ func TestStartStrays(t *testing.T) {
 		}
 	}
 }
+
+// TestStartWithZooKeeper: healthy disks of brokers with ZooKeeper (0.10.2.2, 2.8.2). Their
+// meta.properties are of version 0, the older ones without a cluster.id, and no directory has a
+// partition.metadata.
+func TestStartWithZooKeeper(t *testing.T) {
+	for _, dir := range []string{"hw-truncation-loss/stage-a/broker-2", "internal-topics/old-2.8.2/broker-14"} {
+		archive, below, _ := strings.Cut(dir, "/")
+		root := filepath.Join(fixture.Unpack(t, archive), filepath.FromSlash(below))
+		for _, v := range []broker.Version{{Major: 2, Minor: 8}, {Major: 3, Minor: 7}, {Major: 3, Minor: 8}, {Major: 3, Minor: 9}} {
+			s := startOne(t, broker.StartOptions{Version: v}, root)
+			if s.Outcome != broker.OK || !s.ZooKeeper || len(s.Dirs[0].Partitions) == 0 {
+				t.Errorf("%s in %s: %s %q", dir, v, s.Outcome, s.Why)
+			}
+			for _, p := range s.Dirs[0].Partitions {
+				if p.Outcome != broker.OK || p.Stray != "" {
+					t.Errorf("%s in %s: %s is %s", dir, v, p.Partition.Dir, p.Outcome)
+				}
+			}
+		}
+		if s := startOne(t, broker.StartOptions{}, root); s.ZooKeeper {
+			t.Errorf("%s: Kafka 4 knows no ZooKeeper", dir)
+		}
+	}
+}

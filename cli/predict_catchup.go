@@ -89,7 +89,7 @@ func runCatchup(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 	if o.deleteDelay < 0 {
 		return usagef("--delete-delay %s: want 0 or more", o.deleteDelay)
 	}
-	how := incident.CatchupOptions{Version: broker.Version(o.kafka)}
+	how := incident.CatchupOptions{Version: broker.Version(o.kafka), VersionGiven: cmd.Flags().Changed("kafka")}
 	if cmd.Flags().Changed("follower") {
 		if o.follower < 0 {
 			return usagef("--follower %d: want a broker id", o.follower)

@@ -34,7 +34,9 @@ where it cuts a log and which records go with that, which indexes and snapshots
 it builds anew, where each log starts and ends afterwards, which directories it
 renames to -stray, and whether it starts at all. Nothing is performed.
 
-The start is that of Kafka ` + broker.Latest.String() + `, or of the release given with --kafka. Whether the
+The start is that of the release given with --kafka. Without it, the directories
+of a broker with ZooKeeper or the metadata.version decide where they tell of a
+release before 4.0, and the verdict says so; else it is Kafka ` + broker.Latest.String() + `. Whether the
 broker was stopped cleanly is read from .kafka_cleanshutdown; --clean and
 --unclean say otherwise.
 
@@ -84,7 +86,7 @@ func runPredictStart(ctx context.Context, a *app, cmd *cobra.Command, args []str
 		return err
 	}
 	defer s.close()
-	how := incident.StartOptions{StartOptions: broker.StartOptions{Version: broker.Version(o.kafka), NowMs: time.Now().UnixMilli()}, OneBroker: o.oneBroker}
+	how := incident.StartOptions{StartOptions: broker.StartOptions{Version: broker.Version(o.kafka), NowMs: time.Now().UnixMilli()}, VersionGiven: cmd.Flags().Changed("kafka"), OneBroker: o.oneBroker}
 	if o.clean || o.unclean {
 		how.Clean = &o.clean
 	}

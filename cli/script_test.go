@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 		defer mu.Unlock()
 		inputs[dir] = tree
 	}
-	testscript.Run(t, testscript.Params{
+	params := testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -102,8 +102,19 @@ func TestScripts(t *testing.T) {
 			})
 			return nil
 		},
-	})
+	}
+	if testing.Short() {
+		params.Dir = ""
+		for _, name := range raced {
+			params.Files = append(params.Files, filepath.Join("testdata/script", name+".txtar"))
+		}
+	}
+	testscript.Run(t, params)
 }
+
+// raced are the scripts that the race detector watches: one a verb. The others run the same
+// goroutines on other inputs.
+var raced = []string{"triage", "loss", "diff", "check", "epochs", "repair-epochs", "history", "predict_leader_epochs", "predict_start", "own_start", "txns_marker", "loss_groups", "dump", "incomplete"}
 
 // treeOf describes every entry below dir.
 func treeOf(dir string) (map[string]string, error) {

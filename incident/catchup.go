@@ -18,6 +18,8 @@ type CatchupOptions struct {
 	// Follower is the broker that returns; nil takes every follower among the inputs.
 	Follower *int32
 	Version  broker.Version
+	// VersionGiven: somebody named the release; else Cluster.ReleaseFor decides.
+	VersionGiven bool
 }
 
 // FollowerState says what there is of a follower's replica.
@@ -76,6 +78,7 @@ func (p *Partition) Catchups(ctx context.Context, opt CatchupOptions) (list []Fo
 	if p.Ruling.Removed || len(p.Live()) == 0 && !p.has(replica.Future) {
 		return nil, nil
 	}
+	opt.Version, _ = p.Cluster.ReleaseFor(opt.Version, opt.VersionGiven)
 	list = p.moves(ctx, opt)
 	leader, why, guess := p.leaderCopy()
 	if leader == nil {

@@ -101,6 +101,7 @@ type Groups struct {
 	States []*GroupState
 	// Thinned counts commits that were dropped to bound memory: those followed, within
 	// ThinnedMs, by one of the same group, partition and leader epoch that was no lower.
+	// ThinnedMs is the longest such time; 0 if none was dropped.
 	Thinned   int64
 	ThinnedMs int64
 
@@ -152,10 +153,9 @@ func (c *Commit) belongs(p *Partition) bool {
 func (g *Groups) Positions(topic string, partition int32) []Commit {
 	var out []Commit
 	for _, r := range g.store.positionsOf(topic, partition) {
-		if c := g.store.commit(&r); !c.Deleted {
+		if c := g.store.commit(r); !c.Deleted {
 			out = append(out, c)
 		}
 	}
-	sortCommits(out)
 	return out
 }

@@ -193,7 +193,7 @@ func TestClustersApart(t *testing.T) {
 	}
 	var got []string
 	for _, v := range views {
-		for _, p := range v.Positions {
+		for _, p := range slices.Collect(v.Positions()) {
 			got = append(got, fmt.Sprintf("%s %d %s %d", v.Cluster.ID, p.Offset, p.Meeting.Kind, p.Meeting.LogEnd))
 		}
 	}
@@ -233,7 +233,7 @@ func TestMeetings(t *testing.T) {
 		for p := range inc.Logs(context.Background(), views.Wants()) {
 			views.Meet(p)
 		}
-		m := views[0].Positions[0].Meeting
+		m := slices.Collect(views[0].Positions())[0].Meeting
 		if got := fmt.Sprintf("%s lag %d from %d", m.Kind, m.Lag, m.From); got != x.want || m.Basis != "guess" {
 			t.Errorf("offset %d epoch %d: %s (%s), want %s", x.offset, x.epoch, got, m.Basis, x.want)
 		}

@@ -14,10 +14,11 @@ import (
 // GroupsAsOf reads __consumer_offsets and looks at positions and states as of a moment. It
 // reads every time.
 func (inc *Incident) GroupsAsOf(ctx context.Context, asOf AsOf) *Groups {
-	b := groupsBuilder{g: &Groups{AsOf: asOf, store: newCommitStore()}, held: map[*InternalPartition][]commitRow{}}
+	b := groupsBuilder{g: &Groups{AsOf: asOf, store: newCommitStore()}, held: map[*InternalPartition]rowList{}}
 	r := internalReader{inc: inc, topic: internaltopic.ConsumerOffsets, begin: b.begin, done: b.done}
 	b.g.InternalTopic = r.read(ctx)
 	g := b.g
+	g.store.settleAll()
 	g.nameTopics(inc)
 	g.Thinned, g.ThinnedMs = g.store.thinned, g.store.thinnedMs
 	slices.SortFunc(g.States, func(a, b *GroupState) int {
@@ -31,7 +32,7 @@ func (inc *Incident) GroupsAsOf(ctx context.Context, asOf AsOf) *Groups {
 func (g *Groups) nameTopics(inc *Incident) {
 	names := map[wire.UUID]string{}
 	for _, r := range g.store.positions {
-		names[g.store.ids[r.id]] = g.store.keys[r.key].topic
+		names[g.store.ids[r.id]] = g.store.names.text(g.store.keys[r.key].topic)
 	}
 	for p := range inc.Case.AllPartitions() {
 		if p.HasTopicID && !p.TopicCut {
@@ -63,13 +64,13 @@ type groupsBuilder struct {
 	mu sync.Mutex
 	// held are the rows of the copy that rules, by record offset, until its partition's other
 	// copies are read.
-	held map[*InternalPartition][]commitRow
+	held map[*InternalPartition]rowList
 }
 
 func (b *groupsBuilder) begin(p *InternalPartition, c *InternalCopy, from bool) collector {
 	gc := &groupCollector{b: b, p: p, ic: c, from: from, open: map[int64]*openCommits{}}
 	if from {
-		gc.positions, gc.states = map[uint32]commitRow{}, map[string]*groupFold{}
+		gc.positions, gc.apart, gc.states = map[uint32]int{}, map[uint32]commitRow{}, map[string]*groupFold{}
 	}
 	return gc
 }
@@ -87,18 +88,23 @@ type openCommits struct {
 	rows []commitRow // as they count for positions, in file order
 }
 
+// notInRows stands for the index of a row that stands apart.
+const notInRows = -1
+
 // groupCollector takes the records of one copy.
 type groupCollector struct {
 	b    *groupsBuilder
 	p    *InternalPartition
 	ic   *InternalCopy
 	from bool
-	rows []commitRow
+	rows rowList
 	left int // how many rows there may be before they are thinned out again
 	open map[int64]*openCommits
 
-	// Of the copy whose word counts:
-	positions map[uint32]commitRow
+	// Of the copy whose word counts: positions are indexes into rows, or notInRows, then
+	// the row is in apart.
+	positions map[uint32]int
+	apart     map[uint32]commitRow
 	states    map[string]*groupFold
 }
 
@@ -114,8 +120,8 @@ func (c *groupCollector) record(r *internalRecord) {
 
 func (c *groupCollector) commit(oc *internaltopic.OffsetCommit, r *internalRecord) {
 	s := c.b.g.store
-	row := s.row(c.p.Cluster, oc, commitFile{c.ic, r.file.Path})
-	row.recordOffset, row.recordEpoch, row.atMs, row.offsetsPartition, row.rules = r.offset, r.epoch, r.timeMs, c.p.Number, c.from
+	row := s.row(c.p.Cluster, oc, commitFile{c.ic, r.file.Path, c.p.Number})
+	row.recordOffset, row.recordEpoch, row.atMs, row.rules = r.offset, r.epoch, r.timeMs, c.from
 	counts := c.b.g.AsOf.includes(r.offset, r.timeMs)
 	if r.transactional {
 		o := c.open[r.producerID]
@@ -128,23 +134,48 @@ func (c *groupCollector) commit(oc *internaltopic.OffsetCommit, r *internalRecor
 			o.rows = append(o.rows, row)
 		}
 	} else if c.from && counts {
-		c.place(row)
+		c.unplace(row.key)
+		row.position = true
+		c.positions[row.key] = c.rows.n
 		if row.deleted {
 			c.dropOpen(row.key)
 		}
 	}
-	if c.rows = append(c.rows, row); len(c.rows) > max(s.limit/2, c.left) {
+	c.rows.add(row)
+	if c.rows.n > max(s.limit/2, c.left) {
 		c.rows = s.thinRows(c.rows)
-		c.left = 2 * len(c.rows) // where each row stands alone, looking again soon is in vain
+		c.left = 2 * c.rows.n // where each row stands alone, looking again soon is in vain
+		for i := range c.rows.n {
+			if r := c.rows.at(i); r.position {
+				c.positions[r.key] = i
+			}
+		}
 	}
 }
 
-// place makes a row the position of its key, unless a later record is.
-func (c *groupCollector) place(row commitRow) {
-	if known, ok := c.positions[row.key]; ok && known.recordOffset > row.recordOffset && row.txn > 0 {
-		return // OffsetMetadataManager: a transaction's commit does not replace a later one
+// unplace says that what was the position of a key is not any more.
+func (c *groupCollector) unplace(key uint32) {
+	if i, ok := c.positions[key]; ok && i == notInRows {
+		delete(c.apart, key)
+	} else if ok {
+		c.rows.at(i).position = false
 	}
-	c.positions[row.key] = row
+}
+
+// placeCommitted makes a row of a transaction the position of its key, unless a later
+// record is (OffsetMetadataManager).
+func (c *groupCollector) placeCommitted(row commitRow) {
+	if i, ok := c.positions[row.key]; ok {
+		known := c.apart[row.key]
+		if i != notInRows {
+			known = *c.rows.at(i)
+		}
+		if known.recordOffset > row.recordOffset {
+			return
+		}
+		c.unplace(row.key)
+	}
+	c.positions[row.key], c.apart[row.key] = notInRows, row
 }
 
 // dropOpen forgets pending commits that a tombstone deletes (OffsetMetadataManager.replay).
@@ -166,7 +197,7 @@ func (c *groupCollector) marker(producerID int64, commit bool, offset, timeMs in
 		c.keepPending(o) // the moment lies before the marker
 	case commit:
 		for _, row := range o.rows {
-			c.place(row)
+			c.placeCommitted(row)
 		}
 	}
 }
@@ -184,7 +215,7 @@ func (c *groupCollector) keepPending(o *openCommits) {
 // end hands the rows over: those of the copy that rules, then of the others what it lacks.
 func (c *groupCollector) end() {
 	s := c.b.g.store
-	c.rows = slices.DeleteFunc(c.rows, func(r commitRow) bool { return r.txn > 0 && s.aborted(r.txn) })
+	c.rows = c.rows.without(func(r *commitRow) bool { return r.txn > 0 && s.aborted(r.txn) })
 	for _, o := range c.open {
 		c.keepPending(o)
 	}
@@ -192,32 +223,22 @@ func (c *groupCollector) end() {
 		c.b.mu.Lock()
 		base := c.b.held[c.p]
 		c.b.mu.Unlock()
-		c.rows = slices.DeleteFunc(c.rows, func(r commitRow) bool { return contains(base, &r) })
-		s.add(c.rows)
+		s.add(c.rows.without(base.contains))
 		return
 	}
-	s.add(c.rows)
-	slices.SortStableFunc(c.rows, func(a, b commitRow) int { return cmp.Compare(a.recordOffset, b.recordOffset) })
+	rows := c.rows.sorted()
+	s.add(rows)
 	c.b.mu.Lock()
 	defer c.b.mu.Unlock()
-	c.b.held[c.p] = c.rows
+	if len(c.p.Copies) > 1 {
+		c.b.held[c.p] = rows
+	}
 	s.mu.Lock()
-	for k, row := range c.positions {
-		s.positions[k] = row
+	for _, row := range c.apart {
+		s.apart = append(s.apart, row)
 	}
 	s.mu.Unlock()
 	for _, f := range c.states {
 		c.b.g.States = append(c.b.g.States, f.finish())
 	}
-}
-
-// contains looks for the same record in rows sorted by record offset.
-func contains(sorted []commitRow, r *commitRow) bool {
-	i, _ := slices.BinarySearchFunc(sorted, r.recordOffset, func(a commitRow, offset int64) int { return cmp.Compare(a.recordOffset, offset) })
-	for ; i < len(sorted) && sorted[i].recordOffset == r.recordOffset; i++ {
-		if sorted[i].same(r) {
-			return true
-		}
-	}
-	return false
 }

@@ -2,39 +2,22 @@ package incident
 
 import (
 	"cmp"
+	"hash/maphash"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"kafsck/internal/wire"
 	"kafsck/internaltopic"
 )
 
-// maxCommits bounds how many commits are kept; a row takes some 100 bytes. maxMetadata
+// maxCommits bounds how many commits are kept; a row takes 72 bytes. maxMetadata
 // bounds the bytes of their metadata strings.
 const (
 	maxCommits  = 1_000_000
 	maxMetadata = 32 << 20
 )
-
-// commitKey is what a position belongs to.
-type commitKey struct {
-	cluster      *Cluster
-	group, topic string
-	partition    int32
-}
-
-// commitRow is a commit in little memory. Keys, metadata, files and transactions are shared.
-type commitRow struct {
-	key, meta, file, id uint32
-	txn                 uint32 // index into commitStore.txns, 0 none
-	epoch, recordEpoch  int32
-	offsetsPartition    int32
-	offset              int64
-	commitMs, expireMs  int64
-	recordOffset, atMs  int64
-	deleted, rules      bool
-}
 
 // commitTxn is a transaction that commits were sent in.
 type commitTxn struct {
@@ -45,39 +28,49 @@ type commitTxn struct {
 
 // commitFile is a file of a copy.
 type commitFile struct {
-	copy *InternalCopy
-	path string
+	copy      *InternalCopy
+	path      string
+	partition int32 // of __consumer_offsets
 }
 
 // commitStore keeps the commits of all partitions.
 type commitStore struct {
-	mu       sync.Mutex
-	keys     []commitKey
-	keyOf    map[commitKey]uint32
-	metas    []string
-	metaOf   map[string]uint32
-	metaSize int64
-	ids      []wire.UUID
-	idOf     map[wire.UUID]uint32
-	files    []commitFile
-	fileOf   map[commitFile]uint32
-	txns     []commitTxn
-	rows     []commitRow
-	limit    int
+	mu        sync.Mutex
+	clusters  []*Cluster
+	clusterOf map[*Cluster]uint32
+	names     *nameTable // of groups and topics
+	keys      []commitKey
+	keyIndex  hashIndex
+	seed      maphash.Seed
+	metas     []string
+	metaOf    map[string]uint32
+	metaSize  int64
+	ids       []wire.UUID
+	idOf      map[wire.UUID]uint32
+	files     []commitFile
+	fileOf    map[commitFile]uint32
+	txns      []commitTxn
+	parts     []rowList // of copies, in the order in which they were read
+	count     int       // rows in parts
+	limit     int
 	// left is how many rows there may be before they are thinned out again.
 	left int
 
 	thinned   int64
 	thinnedMs int64
+	spanMs    int64 // that was enough last
 
-	// positions are the newest effective commits by the copies whose word counts; pending
-	// those of open transactions. Rows by value: thinning must not take them away.
-	positions map[uint32]commitRow
-	pending   []commitRow
+	// apart are positions of transactions, which are set by markers long after their rows,
+	// and pending the commits of open transactions: thinning must not take them away.
+	apart, pending []commitRow
+
+	// positions are, after all was read, the newest effective commits by the copies whose
+	// word counts: by cluster, group, topic and partition.
+	positions []*commitRow
 
 	once          sync.Once // after all was read
-	byName        map[nameAndNumber][]int32
-	positionsName map[nameAndNumber][]commitRow
+	byName        map[nameAndNumber][]*commitRow
+	positionsName map[nameAndNumber][]*commitRow
 }
 
 type nameAndNumber struct {
@@ -86,8 +79,8 @@ type nameAndNumber struct {
 }
 
 func newCommitStore() *commitStore {
-	return &commitStore{keyOf: map[commitKey]uint32{}, metaOf: map[string]uint32{"": 0}, metas: []string{""}, idOf: map[wire.UUID]uint32{{}: 0}, ids: []wire.UUID{{}},
-		fileOf: map[commitFile]uint32{}, txns: make([]commitTxn, 1), limit: maxCommits, positions: map[uint32]commitRow{}}
+	return &commitStore{clusterOf: map[*Cluster]uint32{}, names: newNameTable(), seed: maphash.MakeSeed(), metaOf: map[string]uint32{"": 0}, metas: []string{""},
+		idOf: map[wire.UUID]uint32{{}: 0}, ids: []wire.UUID{{}}, fileOf: map[commitFile]uint32{}, txns: make([]commitTxn, 1), limit: maxCommits}
 }
 
 func intern[T comparable](v T, of map[T]uint32, list *[]T) uint32 {
@@ -105,7 +98,7 @@ func (s *commitStore) row(cl *Cluster, c *internaltopic.OffsetCommit, f commitFi
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := commitRow{epoch: c.LeaderEpoch, offset: c.Offset, commitMs: c.CommitMs, expireMs: c.ExpireMs, deleted: c.Deleted}
-	r.key = intern(commitKey{cl, c.Group, c.Topic, c.Partition}, s.keyOf, &s.keys)
+	r.key = s.key(commitKey{intern(cl, s.clusterOf, &s.clusters), s.names.number(c.Group), s.names.number(c.Topic), c.Partition})
 	r.id = intern(c.TopicID, s.idOf, &s.ids)
 	r.file = intern(f, s.fileOf, &s.files)
 	if _, known := s.metaOf[c.Metadata]; known || s.metaSize+int64(len(c.Metadata)) <= maxMetadata {
@@ -115,6 +108,17 @@ func (s *commitStore) row(cl *Cluster, c *internaltopic.OffsetCommit, f commitFi
 		r.meta = intern(c.Metadata, s.metaOf, &s.metas)
 	}
 	return r
+}
+
+func (s *commitStore) key(k commitKey) uint32 {
+	hash := maphash.Comparable(s.seed, k)
+	i, ok := s.keyIndex.find(hash, func(i uint32) bool { return s.keys[i] == k })
+	if !ok {
+		i = uint32(len(s.keys))
+		s.keys = append(s.keys, k)
+		s.keyIndex.add(hash, i, func(i uint32) uint64 { return maphash.Comparable(s.seed, s.keys[i]) })
+	}
+	return i
 }
 
 func (s *commitStore) transaction(producerID int64) uint32 {
@@ -137,88 +141,152 @@ func (s *commitStore) aborted(txn uint32) bool {
 }
 
 // add takes over the rows of a copy, and thins out when there are too many.
-func (s *commitStore) add(rows []commitRow) {
+func (s *commitStore) add(rows rowList) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rows = append(s.rows, rows...)
-	if len(s.rows) > max(s.limit, s.left) {
-		s.rows, s.thinnedMs = s.thin(s.rows, s.limit/2, s.thinnedMs)
-		s.left = 2 * len(s.rows)
+	s.parts = append(s.parts, rows)
+	s.count += rows.n
+	if s.count > max(s.limit, s.left) {
+		all := s.thin(s.parts, s.limit/2)
+		s.parts, s.count, s.left = []rowList{all}, all.n, 2*all.n
 	}
 }
 
 // thinRows thins out the rows of a copy that is still being read.
-func (s *commitStore) thinRows(rows []commitRow) []commitRow {
+func (s *commitStore) thinRows(rows rowList) rowList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rows, s.thinnedMs = s.thin(rows, len(rows)/2, s.thinnedMs)
-	return rows
+	return s.thin([]rowList{rows}, rows.n/2)
 }
 
 // thin drops rows that the next one of the same key makes unimportant as evidence: same
-// epoch, same copy, no lower offset, and at most ms later. The span is widened until few
-// enough are left; without a bound, one row remains of each ascending run.
-func (s *commitStore) thin(rows []commitRow, want int, ms int64) ([]commitRow, int64) {
-	const unbounded = math.MaxInt64
+// epoch, same copy, no lower offset, and at most some time later. The span is widened until
+// few enough are left; without a bound, one row remains of each ascending run.
+func (s *commitStore) thin(parts []rowList, want int) rowList {
 	// What no bound at all leaves is the least. Where that is too much, as with a million
 	// groups of one commit each, trying every span would only cost time.
-	if least := thinWithin(rows, unbounded); len(least) > want {
-		s.thinned += int64(len(rows) - len(least))
-		if len(least) == len(rows) {
-			return rows, ms
-		}
-		return least, unbounded
+	if t := markThinned(parts, math.MaxInt64); t.left > want {
+		return s.drop(parts, t)
 	}
-	for ms = max(ms, 1000); len(rows) > want; {
-		kept := thinWithin(rows, ms)
-		s.thinned += int64(len(rows) - len(kept))
-		rows = kept
+	for ms := max(s.spanMs, 1000); ; ms *= 10 {
 		if ms > math.MaxInt64/10 {
-			ms = unbounded
-		} else {
-			ms *= 10
+			ms = math.MaxInt64
+		}
+		if t := markThinned(parts, ms); t.left <= want || ms == math.MaxInt64 {
+			s.spanMs = ms
+			return s.drop(parts, t)
 		}
 	}
-	return rows, ms
 }
 
-// thinWithin is what thin leaves of rows with one span. The rows given are not changed.
-func thinWithin(rows []commitRow, ms int64) []commitRow {
+// thinning is which rows go, in the order of the lists.
+type thinning struct {
+	gone       []bool
+	left       int
+	farthestMs int64 // from one that goes to the one that follows it
+}
+
+// markThinned picks the rows that may go with one span.
+func markThinned(parts []rowList, ms int64) thinning {
 	type lineage struct {
 		key, file, txn uint32
 		epoch          int32
 	}
-	next := map[lineage]int{} // index of the next row kept
-	var kept []int32          // indexes, from the end
-	for i := len(rows) - 1; i >= 0; i-- {
-		r := &rows[i]
-		l := lineage{r.key, r.file, r.txn, r.epoch}
-		if k, ok := next[l]; ok {
-			n := &rows[k]
-			if !r.deleted && !n.deleted && n.offset >= r.offset && n.atMs-r.atMs <= ms && n.atMs >= r.atMs {
-				continue
+	var t thinning
+	for i := range parts {
+		t.left += parts[i].n
+	}
+	t.gone = make([]bool, t.left)
+	at := len(t.gone)
+	next := map[lineage]*commitRow{} // the next row that stays
+	for p := len(parts) - 1; p >= 0; p-- {
+		for i := parts[p].n - 1; i >= 0; i-- {
+			at--
+			r := parts[p].at(i)
+			l := lineage{r.key, r.file, r.txn, r.epoch}
+			n := next[l]
+			if n != nil && !r.position && !r.deleted && !n.deleted && n.offset >= r.offset && n.atMs >= r.atMs {
+				if later := uint64(n.atMs) - uint64(r.atMs); later <= uint64(ms) {
+					t.gone[at], t.left, t.farthestMs = true, t.left-1, max(t.farthestMs, int64(later))
+					continue
+				}
 			}
+			next[l] = r
 		}
-		next[l] = i
-		kept = append(kept, int32(i))
 	}
-	if len(kept) == len(rows) {
-		return rows
+	return t
+}
+
+// drop is what is left of the lists. They themselves do not change.
+func (s *commitStore) drop(parts []rowList, t thinning) rowList {
+	if t.left == len(t.gone) && len(parts) == 1 {
+		return parts[0]
 	}
-	out := make([]commitRow, len(kept))
-	for i, k := range kept {
-		out[len(kept)-1-i] = rows[k]
+	s.thinned += int64(len(t.gone) - t.left)
+	s.thinnedMs = max(s.thinnedMs, t.farthestMs)
+	var out rowList
+	at := 0
+	for p := range parts {
+		for i := range parts[p].n {
+			if !t.gone[at] {
+				out.add(*parts[p].at(i))
+			}
+			at++
+		}
 	}
 	return out
+}
+
+// settleAll finds the positions when all is read, and lets go of what is not needed then.
+func (s *commitStore) settleAll() {
+	s.keyIndex, s.names.index, s.metaOf, s.idOf, s.fileOf = hashIndex{}, hashIndex{}, nil, nil, nil
+	at := make([]int32, len(s.keys)) // index into positions + 1
+	place := func(r *commitRow) {
+		switch i := at[r.key]; {
+		case i == 0:
+			s.positions = append(s.positions, r)
+			at[r.key] = int32(len(s.positions))
+		case cmp.Or(cmp.Compare(r.atMs, s.positions[i-1].atMs), cmp.Compare(s.files[r.file].partition, s.files[s.positions[i-1].file].partition)) > 0:
+			// The group stands in two partitions of __consumer_offsets: their number was changed.
+			s.positions[i-1] = r
+		}
+	}
+	for p := range s.parts {
+		for i := range s.parts[p].n {
+			if r := s.parts[p].at(i); r.position {
+				place(r)
+			}
+		}
+	}
+	for i := range s.apart {
+		place(&s.apart[i])
+	}
+	slices.SortFunc(s.positions, s.compare)
+	slices.SortStableFunc(s.pending, func(a, b commitRow) int { return s.compare(&a, &b) })
+}
+
+// compare orders rows by cluster, group, topic and partition, then by their records.
+func (s *commitStore) compare(a, b *commitRow) int {
+	x, y := &s.keys[a.key], &s.keys[b.key]
+	if x.cluster != y.cluster {
+		return cmp.Or(strings.Compare(s.clusters[x.cluster].ID, s.clusters[y.cluster].ID), cmp.Compare(x.cluster, y.cluster))
+	}
+	if x.group != y.group {
+		return strings.Compare(s.names.text(x.group), s.names.text(y.group))
+	}
+	if x.topic != y.topic {
+		return strings.Compare(s.names.text(x.topic), s.names.text(y.topic))
+	}
+	return cmp.Or(cmp.Compare(x.partition, y.partition), cmp.Compare(a.recordOffset, b.recordOffset))
 }
 
 // commit makes a Commit of a row.
 func (s *commitStore) commit(r *commitRow) Commit {
 	k, f := &s.keys[r.key], &s.files[r.file]
-	c := Commit{Cluster: k.cluster, Group: k.group, Topic: k.topic, Partition: k.partition, TopicID: s.ids[r.id],
+	c := Commit{Cluster: s.clusters[k.cluster], Group: s.names.text(k.group), Topic: s.names.text(k.topic), Partition: k.partition, TopicID: s.ids[r.id],
 		Offset: r.offset, LeaderEpoch: r.epoch, Metadata: s.metas[r.meta], CommitMs: r.commitMs, ExpireMs: r.expireMs, Deleted: r.deleted,
 		ProducerID: -1, MarkerOffset: -1, Broker: f.copy.Broker, State: f.copy.State, File: f.path,
-		OffsetsPartition: r.offsetsPartition, RecordOffset: r.recordOffset, RecordEpoch: r.recordEpoch, AtMs: r.atMs, Rules: r.rules}
+		OffsetsPartition: f.partition, RecordOffset: r.recordOffset, RecordEpoch: r.recordEpoch, AtMs: r.atMs, Rules: r.rules}
 	if r.txn > 0 {
 		t := &s.txns[r.txn]
 		c.Transactional, c.ProducerID, c.MarkerOffset, c.Pending = true, t.producerID, t.marker, t.marker < 0
@@ -229,21 +297,28 @@ func (s *commitStore) commit(r *commitRow) Commit {
 // index sorts rows and positions by partition, when all is read.
 func (s *commitStore) index() {
 	s.once.Do(func() {
-		s.byName, s.positionsName = map[nameAndNumber][]int32{}, map[nameAndNumber][]commitRow{}
-		for i := range s.rows {
-			k := &s.keys[s.rows[i].key]
-			n := nameAndNumber{k.topic, k.partition}
-			s.byName[n] = append(s.byName[n], int32(i))
+		s.byName, s.positionsName = map[nameAndNumber][]*commitRow{}, map[nameAndNumber][]*commitRow{}
+		for p := range s.parts {
+			for i := range s.parts[p].n {
+				r := s.parts[p].at(i)
+				n := s.log(r)
+				s.byName[n] = append(s.byName[n], r)
+			}
 		}
 		for _, r := range s.positions {
-			k := &s.keys[r.key]
-			n := nameAndNumber{k.topic, k.partition}
+			n := s.log(r)
 			s.positionsName[n] = append(s.positionsName[n], r)
 		}
 	})
 }
 
-func (s *commitStore) positionsOf(topic string, partition int32) []commitRow {
+// log is the partition that a row is a position in.
+func (s *commitStore) log(r *commitRow) nameAndNumber {
+	k := &s.keys[r.key]
+	return nameAndNumber{s.names.text(k.topic), k.partition}
+}
+
+func (s *commitStore) positionsOf(topic string, partition int32) []*commitRow {
 	s.index()
 	return s.positionsName[nameAndNumber{topic, partition}]
 }
@@ -252,16 +327,11 @@ func (s *commitStore) positionsOf(topic string, partition int32) []commitRow {
 func (s *commitStore) commits(topic string, partition int32) []Commit {
 	s.index()
 	var out []Commit
-	for _, i := range s.byName[nameAndNumber{topic, partition}] {
-		out = append(out, s.commit(&s.rows[i]))
+	for _, r := range s.byName[nameAndNumber{topic, partition}] {
+		out = append(out, s.commit(r))
 	}
 	slices.SortStableFunc(out, func(a, b Commit) int {
 		return cmp.Or(cmp.Compare(a.OffsetsPartition, b.OffsetsPartition), cmp.Compare(a.RecordOffset, b.RecordOffset))
 	})
 	return out
-}
-
-// same reports whether two rows are the same record, in different copies.
-func (r *commitRow) same(o *commitRow) bool {
-	return r.recordOffset == o.recordOffset && r.key == o.key && r.offset == o.offset && r.epoch == o.epoch && r.commitMs == o.commitMs && r.deleted == o.deleted
 }

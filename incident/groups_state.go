@@ -1,10 +1,8 @@
 package incident
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"kafsck/internaltopic"
 )
@@ -151,9 +149,8 @@ func (g *Groups) AllPositions() []Commit {
 	s := g.store
 	out := make([]Commit, 0, len(s.positions))
 	for _, r := range s.positions {
-		out = append(out, s.commit(&r))
+		out = append(out, s.commit(r))
 	}
-	sortCommits(out)
 	return out
 }
 
@@ -167,16 +164,8 @@ func (g *Groups) PendingCommits() []Commit {
 		c.Pending = true
 		out = append(out, c)
 	}
-	sortCommits(out)
 	return out
 }
 
-func sortCommits(list []Commit) {
-	slices.SortStableFunc(list, func(a, b Commit) int {
-		return cmp.Or(strings.Compare(a.Cluster.ID, b.Cluster.ID), strings.Compare(a.Group, b.Group), strings.Compare(a.Topic, b.Topic),
-			cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.RecordOffset, b.RecordOffset))
-	})
-}
-
 // CommitCount is how many commit records are kept, over all copies.
-func (g *Groups) CommitCount() int { return len(g.store.rows) }
+func (g *Groups) CommitCount() int { return g.store.count }

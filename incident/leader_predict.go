@@ -19,13 +19,8 @@ func (j *judgement) predictLeaders(ctx context.Context) error {
 		return nil
 	}
 	opt := j.inc.opt.Leadership
-	w := &whatIf{j: j, opt: opt, version: opt.Version, pairs: map[[2]*Copy][]diff.Divergence{}}
-	if !opt.VersionGiven {
-		w.hint = j.g.cluster.OtherRelease(opt.Version)
-		if w.hint != nil {
-			w.version = w.hint.Release
-		}
-	}
+	w := &whatIf{j: j, opt: opt, pairs: map[[2]*Copy][]diff.Divergence{}}
+	w.version, w.hint = j.g.cluster.ReleaseFor(opt.Version, opt.VersionGiven)
 	l, err := w.leadership(ctx)
 	if err != nil {
 		return err

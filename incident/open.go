@@ -146,14 +146,14 @@ func (inc *Incident) groups() []*group {
 				}
 			}
 		}
-		for _, m := range nameless {
-			var ids []wire.UUID
-			for _, g := range byKey {
-				if !g.id.IsZero() && g.topic == m.dir.Topic && !slices.Contains(ids, g.id) {
-					ids = append(ids, g.id)
-				}
+		idsOf := map[string][]wire.UUID{} // of each topic
+		for _, g := range byKey {
+			if !g.id.IsZero() && !slices.Contains(idsOf[g.topic], g.id) {
+				idsOf[g.topic] = append(idsOf[g.topic], g.id)
 			}
-			if len(ids) == 1 {
+		}
+		for _, m := range nameless {
+			if ids := idsOf[m.dir.Topic]; len(ids) == 1 {
 				put(ids[0], m)
 			} else {
 				put(wire.UUID{}, m)

@@ -63,6 +63,20 @@ func (cl *Cluster) OtherRelease(assumed broker.Version) *ReleaseHint {
 	return nil
 }
 
+// ReleaseFor is the release for which all predictions of a cluster are made: the one that somebody
+// has named, else that of its directories or metadata, else the assumed one. hint says what decided
+// where it is not the one that was asked for; nil: nothing.
+func (cl *Cluster) ReleaseFor(asked broker.Version, named bool) (v broker.Version, hint *ReleaseHint) {
+	v = cmp.Or(asked, broker.Latest)
+	if named {
+		return v, nil
+	}
+	if hint = cl.OtherRelease(v); hint != nil {
+		v = hint.Release
+	}
+	return v, hint
+}
+
 // Refs are the brokers of a cluster, by id.
 func (cl *Cluster) Refs() []BrokerRef {
 	var out []BrokerRef

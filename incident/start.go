@@ -17,6 +17,8 @@ import (
 // StartOptions say how brokers are started.
 type StartOptions struct {
 	broker.StartOptions
+	// VersionGiven: somebody named the release; else Cluster.ReleaseFor decides for each cluster.
+	VersionGiven bool
 	// OneBroker takes all log directories among the inputs for disks of one broker, whatever their
 	// meta.properties say.
 	OneBroker bool
@@ -115,6 +117,7 @@ func (inc *Incident) Start(ctx context.Context, opt StartOptions) (*Starts, erro
 	}
 	for _, s := range out.Brokers {
 		o := opt.StartOptions
+		o.Version, _ = s.Cluster.ReleaseFor(o.Version, opt.VersionGiven)
 		if s.Cluster.Metadata != nil && s.Broker.Known {
 			s.Asked = true
 			o.Membership = func(p *logdir.Partition) broker.Membership { return membership(s.Cluster.Metadata, s.Broker.ID, p) }

@@ -41,7 +41,7 @@ const (
 func (t *Catchups) Print(w io.Writer) error {
 	out := clustersApart(t.Clusters)
 	if t.Assumed {
-		out = append(out, releaseHints(t.Clusters, t.Version)...)
+		out = append(out, releaseHints(t.Clusters)...)
 	}
 	out = append(out, t.verdict()...)
 	for i := range t.Plan.Brokers {

@@ -32,19 +32,22 @@ func clustersApart(list []*incident.Cluster) []string {
 }
 
 // releaseHints are lines of a verdict that was asked for without a release, where the inputs speak
-// for another one.
-func releaseHints(list []*incident.Cluster, assumed broker.Version) []string {
+// for another one than the newest: it is the one that is predicted.
+func releaseHints(list []*incident.Cluster) []string {
 	var out []string
 	for _, cl := range list {
-		h := cl.OtherRelease(assumed)
-		if h == nil {
-			continue
+		switch _, h := cl.ReleaseFor(broker.Latest, false); {
+		case h == nil:
+		case len(h.Brokers) == 0:
+			out = append(out, indented("RELEASE  ", fmt.Sprintf("%s. Predicted for %s; another one with --kafka", h.Why, h.Release))...)
+		default:
+			out = append(out, indented("RELEASE? ", releaseProse(h))...)
 		}
-		of := ""
-		if len(h.Brokers) > 0 {
-			of = brokers(h.Brokers) + ": "
-		}
-		out = append(out, indented("RELEASE? ", fmt.Sprintf("%s%s; this is what Kafka %s does with these files. Name the release that is started, such as %s", of, h.Why, assumed, h.Flag))...)
 	}
 	return out
+}
+
+// releaseProse says that the directories leave the release open, and which one is taken.
+func releaseProse(h *incident.ReleaseHint) string {
+	return fmt.Sprintf("%s: %s. Predicted for %s; name the release, such as %s.", brokers(h.Brokers), h.Why, h.Release, h.Flag)
 }

@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"unicode/utf8"
+
+	"kafsck/internal/visible"
 )
 
 // ValueFormat says how text shows keys, values and header values. JSON has its own
@@ -46,7 +46,7 @@ func (f ValueFormat) append(dst, b []byte, max int) []byte {
 	if max > 0 && len(b) > max {
 		shown = b[:max]
 		if f == ValueText || f == valueBare {
-			shown = wholeRunes(shown)
+			shown = visible.WholeRunes(shown)
 		}
 	}
 	switch f {
@@ -87,49 +87,13 @@ func appendEscaped(dst, b []byte) []byte {
 const valueBare ValueFormat = "bare"
 
 func guess(b []byte) ValueFormat {
-	if !isText(b) {
+	if !visible.IsText(b) {
 		return ValueHex
 	}
 	if trimmed := bytes.TrimSpace(b); len(trimmed) > 1 && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid(b) {
 		return valueBare
 	}
 	return ValueText
-}
-
-// isText reports whether b reads as text: UTF-8 in which at most every tenth character
-// is one that cannot be printed. A number in binary is mostly those.
-func isText(b []byte) bool {
-	n, odd := 0, 0
-	for i := 0; i < len(b); {
-		if 0x20 <= b[i] && b[i] < 0x7f {
-			n++
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && size <= 1 {
-			return false
-		}
-		if !strconv.IsPrint(r) && r != '\n' && r != '\r' && r != '\t' {
-			odd++
-		}
-		n++
-		i += size
-	}
-	return odd*10 <= n
-}
-
-// wholeRunes drops a character that was cut at the end.
-func wholeRunes(b []byte) []byte {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		if utf8.RuneStart(b[len(b)-n]) {
-			if !utf8.FullRune(b[len(b)-n:]) {
-				return b[:len(b)-n]
-			}
-			break
-		}
-	}
-	return b
 }
 
 // cutForBase64 keeps the padding away from the middle: groups are of three bytes.

@@ -43,19 +43,22 @@ func (t *Groups) Print(w io.Writer) error {
 	for _, h := range t.Homeless {
 		say(indented("  ", Escape(h)+".")...)
 	}
-	order := slices.Clone(t.Views)
-	slices.SortStableFunc(order, func(a, b *incident.GroupView) int { return rank(a) - rank(b) })
+	order := t.byRank()
 	if !t.All && !t.Chosen {
 		// Groups without a position have nothing that could go wrong.
-		order = slices.DeleteFunc(order, func(v *incident.GroupView) bool { return v.Live()+len(v.Pending) == 0 && dead(v) })
+		order = slices.DeleteFunc(order, func(v *incident.GroupView) bool {
+			_, pending := v.Len()
+			return v.Live()+pending == 0 && dead(v)
+		})
 	}
 	shown := order
 	if !t.All && len(shown) > shownGroups {
 		shown = shown[:max(shownGroups, min(t.harmed(), 2*shownGroups))]
 	}
+	allAbsent := t.allAbsent()
 	for _, v := range shown {
 		say("")
-		say(t.block(v)...)
+		say(t.block(v, allAbsent)...)
 	}
 	if n := len(order) - len(shown); n > 0 {
 		say("", fmt.Sprintf("… and %s; all with --all, one with --group NAME.", count(n, "more group", "more groups")))
@@ -71,7 +74,22 @@ func (t *Groups) Print(w io.Writer) error {
 	return err
 }
 
+// byRank are all groups, those in trouble first.
+func (t *Groups) byRank() []*incident.GroupView {
+	out := make([]*incident.GroupView, 0, len(t.Views))
+	for want := range ranks {
+		for _, v := range t.Views {
+			if rank(v) == want {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
 func dead(v *incident.GroupView) bool { return v.State == nil || v.State.State == "Dead" }
+
+const ranks = 3
 
 // rank orders groups: in trouble, with positions, without.
 func rank(v *incident.GroupView) int {
@@ -98,10 +116,10 @@ func (t *Groups) harmed() int {
 func (t *Groups) tally() (all int, by map[incident.MeetingKind]int) {
 	by = map[incident.MeetingKind]int{}
 	for _, v := range t.Views {
-		for i := range v.Positions {
-			if p := &v.Positions[i]; !p.Deleted {
-				all++
-				by[p.Meeting.Kind]++
+		all += v.Live()
+		for _, kind := range []incident.MeetingKind{incident.InLog, incident.BeyondEnd, incident.BelowStart, incident.Replaced, incident.OtherTopic, incident.MeetingUnknown} {
+			if n := v.Finds(kind); n > 0 {
+				by[kind] += n
 			}
 		}
 	}
@@ -171,17 +189,13 @@ func (t *Groups) allAbsent() bool {
 func (t *Groups) absent() int {
 	n := 0
 	for _, v := range t.Views {
-		for i := range v.Positions {
-			if p := &v.Positions[i]; !p.Deleted && p.Meeting.Absent {
-				n++
-			}
-		}
+		n += v.Absent()
 	}
 	return n
 }
 
 // block is one group.
-func (t *Groups) block(v *incident.GroupView) []string {
+func (t *Groups) block(v *incident.GroupView, allAbsent bool) []string {
 	lines := indented("", t.head(v))
 	lines = append(lines, t.members(v)...)
 	positions := t.chosen(v)
@@ -189,7 +203,7 @@ func (t *Groups) block(v *incident.GroupView) []string {
 	if !t.All && len(shown) > shownPositions {
 		shown = shown[:max(shownPositions, min(v.Harmed(), 2*shownPositions))]
 	}
-	lines = append(lines, positionTable(v, shown, t.allAbsent())...)
+	lines = append(lines, positionTable(v, shown, allAbsent)...)
 	if v.State != nil && v.State.Kind == internaltopic.ShareGroup {
 		lines = append(lines, "  a share group keeps its positions in __share_group_state, which is not read here")
 	}
@@ -199,7 +213,8 @@ func (t *Groups) block(v *incident.GroupView) []string {
 	for _, p := range shown {
 		lines = append(lines, meets(p)...)
 	}
-	if n := len(v.Positions) - v.Live(); n > 0 && !t.All {
+	if n, _ := v.Len(); n > v.Live() && !t.All {
+		n -= v.Live()
 		lines = append(lines, fmt.Sprintf("  %s; with --all", count(n, "deleted position is left out", "deleted positions are left out")))
 	}
 	return lines
@@ -226,9 +241,8 @@ func positionTable(v *incident.GroupView, shown []*incident.GroupPosition, allAb
 	for _, p := range shown {
 		add(p, "")
 	}
-	for i := range v.Pending {
-		p := &v.Pending[i]
-		add(p, fmt.Sprintf("pending: in an open transaction of producer %d", p.ProducerID))
+	for p := range v.Pending() {
+		add(&p, fmt.Sprintf("pending: in an open transaction of producer %d", p.ProducerID))
 	}
 	if len(tab.rows) == 0 {
 		return nil
@@ -245,9 +259,9 @@ func positionTable(v *incident.GroupView, shown []*incident.GroupPosition, allAb
 // chosen are the positions to show, those in trouble first.
 func (t *Groups) chosen(v *incident.GroupView) []*incident.GroupPosition {
 	var out []*incident.GroupPosition
-	for i := range v.Positions {
-		if p := &v.Positions[i]; !p.Deleted || t.All {
-			out = append(out, p)
+	for p := range v.Positions() {
+		if !p.Deleted || t.All {
+			out = append(out, &p)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *incident.GroupPosition) int { return trouble(a) - trouble(b) })
@@ -525,7 +539,7 @@ func (t *Groups) sources() []string {
 		lines = append(lines, indented("Not decoded: ", fmt.Sprintf("%s, such as offset %d of %s: %s", count(u.Count, "record", "records"), u.First.Offset, offsetsPartition(u.First.Partition), Escape(u.Reason)))...)
 	}
 	if n := t.Groups.Thinned; n > 0 {
-		lines = append(lines, indented("Left out: ", fmt.Sprintf("%s commits that another one followed, with the same epoch and no lower, within %d s; positions are not affected", comma(n), t.Groups.ThinnedMs/1000))...)
+		lines = append(lines, indented("Left out: ", fmt.Sprintf("%s commits that another one followed, with the same epoch and no lower, within %s; positions are not affected", comma(n), Duration(float64(max(t.Groups.ThinnedMs, 1000))/1000)))...)
 	}
 	return append(lines, t.missing()...)
 }
@@ -567,6 +581,9 @@ func (t *Groups) clusters() []*incident.Cluster {
 // read, and then nothing is to be reset: so who is to lead comes first.
 func (t *Groups) next(order []*incident.GroupView) []string {
 	for _, v := range order {
+		if v.Harmed() == 0 {
+			break // those in trouble come first
+		}
 		for _, p := range t.chosen(v) {
 			m := &p.Meeting
 			if !m.Harmful() {

@@ -123,11 +123,11 @@ func (j *JSON) Groups(t *Groups) {
 	}
 	for _, v := range t.Views {
 		j.group(v)
-		for i := range v.Positions {
-			j.Line(positionOf(v, &v.Positions[i]))
+		for p := range v.Positions() {
+			j.Line(positionOf(v, &p))
 		}
-		for i := range v.Pending {
-			j.Line(positionOf(v, &v.Pending[i]))
+		for p := range v.Pending() {
+			j.Line(positionOf(v, &p))
 		}
 	}
 }

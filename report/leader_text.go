@@ -280,7 +280,7 @@ func (t *Leaders) release(say func(word, format string, args ...any)) {
 		if t.eras > 0 {
 			also = fmt.Sprintf(" In %s it decides where followers truncate, so what follows may be wrong.", count(t.eras, "partition", "partitions"))
 		}
-		say("RELEASE? ", "%s: %s. Predicted for %s; name the release, such as %s.%s", brokers(h.Brokers), h.Why, h.Release, h.Flag, also)
+		say("RELEASE? ", "%s%s", releaseProse(h), also)
 	}
 }
 

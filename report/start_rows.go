@@ -37,12 +37,24 @@ const (
 
 var startHeader = []string{"PARTITION", "OUTCOME", ">START", ">END", ">RECOVERY POINT", "EPOCHS"}
 
-// row is a partition directory; tells is false when nothing of value changes.
-func (t *Starts) row(x *incident.Partition, ps *incident.PartitionStart) (row partitionRow, tells bool) {
+// rowName is the partition, and the directory as well where the broker has several of it in one state:
+// on two disks, or since Kafka reads p-12 and p-012 alike.
+func (t *Starts) rowName(x *incident.Partition, ps *incident.PartitionStart) string {
 	name := t.Paths.label(x)
 	if st := ps.Partition.State; st != logdir.Live {
 		name += " (" + st.String() + ")"
 	}
+	if slices.ContainsFunc(x.Starts, func(o *incident.PartitionStart) bool {
+		return o != ps && o.Start == ps.Start && o.Partition.State == ps.Partition.State
+	}) {
+		name += " in " + Escape(ps.Partition.Dir)
+	}
+	return name
+}
+
+// row is a partition directory; tells is false when nothing of value changes.
+func (t *Starts) row(x *incident.Partition, ps *incident.PartitionStart) (row partitionRow, tells bool) {
+	name := t.rowName(x, ps)
 	row = partitionRow{rank: rankRest, cells: []string{name, string(ps.Loaded.Outcome), "-", "-", "-", "-"}}
 	note := func(format string, args ...any) { row.notes = append(row.notes, fmt.Sprintf(format, args...)) }
 	worse := func(rank int) { row.rank, tells = min(row.rank, rank), true }

@@ -104,7 +104,7 @@ func (t *Starts) Add(x *incident.Partition) {
 		sum.dirs++
 		if ps.Loaded == nil {
 			sum.unreadable++
-			t.parts[ps.Start] = append(t.parts[ps.Start], partitionRow{rank: rankUnread, cells: []string{t.Paths.label(x), "not read", "?", "?", "?", "?"}, notes: []string{"not read: " + Escape(fmt.Sprint(ps.Err))}})
+			t.parts[ps.Start] = append(t.parts[ps.Start], partitionRow{rank: rankUnread, cells: []string{t.rowName(x, ps), "not read", "?", "?", "?", "?"}, notes: []string{"not read: " + Escape(fmt.Sprint(ps.Err))}})
 			continue
 		}
 		if ps.Unled && !slices.Contains(t.unled, t.Paths.label(x)) {
@@ -238,7 +238,7 @@ func (k *keepStopped) add(f *incident.Follows, label string) {
 func (t *Starts) Print(w io.Writer) error {
 	out := clustersApart(t.Clusters)
 	if t.Assumed && len(t.Brokers) > 0 {
-		out = append(out, releaseHints(t.Clusters, t.Brokers[0].Version)...)
+		out = append(out, releaseHints(t.Clusters)...)
 	}
 	out = append(out, t.verdicts()...)
 	var save []savedFile
@@ -605,7 +605,9 @@ func (t *Starts) dir(b *incident.BrokerStart, d *broker.StartedDir) []string {
 // limits says what a prediction of these inputs leaves open.
 func (t *Starts) limits() []string {
 	var out []string
-	if slices.ContainsFunc(t.Brokers, func(b *incident.BrokerStart) bool { return !b.Asked && !b.Version.Before(3, 7) && t.total(b).dirs > 0 }) {
+	if slices.ContainsFunc(t.Brokers, func(b *incident.BrokerStart) bool {
+		return !b.Asked && !b.ZooKeeper && !b.Version.Before(3, 7) && t.total(b).dirs > 0
+	}) {
 		out = append(out, indented("", "Without cluster metadata it cannot be told which directories the cluster no longer gives to a broker: a start renames those to -stray as well.")...)
 	}
 	for _, b := range t.Brokers {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kafsck/batch"
+	"kafsck/internal/visible"
 	"kafsck/internal/wire"
 	"kafsck/segment"
 )
@@ -361,7 +362,7 @@ func preview(b []byte) string {
 	}
 	const most = 120
 	shown := b[:min(len(b), most)]
-	if !readable(b[:min(len(b), 1024)]) {
+	if !visible.IsText(visible.WholeRunes(b[:min(len(b), 1024)])) {
 		text := "0x" + fmt.Sprintf("%x", shown[:min(len(shown), 32)])
 		if len(b) > 32 {
 			text += "… (" + countOf(int64(len(b)), "byte", "bytes") + ")"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"kafsck/incident"
 	"kafsck/kraft"
@@ -64,17 +63,11 @@ func (s *historyScreen) start() work {
 	return w
 }
 
-// telling keeps works apart that join the copies of the metadata log: the first one does,
-// and notes its failed reads in what all share.
-var telling sync.Mutex
-
 // tell reads the history of the judged partition.
 func (s *historyScreen) tell() work {
 	s.err = nil
 	p, inc := s.p, s.w.src.Incident
 	return func(ctx context.Context) any {
-		telling.Lock()
-		defer telling.Unlock()
 		one := inc.With(func(o *incident.Options) {
 			o.Match = func(topic string, number int32) bool { return topic == p.Topic && number == p.Number }
 		})

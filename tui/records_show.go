@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"kafsck/batch"
+	"kafsck/internal/visible"
 	"kafsck/internaltopic"
 	"kafsck/kraft"
 )
@@ -97,16 +97,16 @@ func (t *teller) bytes(name string, b []byte) {
 	}
 	shown := b[:min(len(b), maxTold)]
 	switch {
-	case len(b) <= maxTold && readable(b) && looksJSON(b):
+	case len(b) <= maxTold && visible.IsText(b) && looksJSON(b):
 		var out bytes.Buffer
 		if json.Indent(&out, b, "", "  ") == nil {
 			t.add(lineHead, name+": JSON, "+size)
 			t.text(out.String())
 			return
 		}
-	case readable(shown):
+	case visible.IsText(visible.WholeRunes(shown)):
 		t.add(lineHead, name+": text, "+size)
-		t.text(string(wholeRunes(shown)))
+		t.text(string(visible.WholeRunes(shown)))
 		t.rest(len(b) - len(shown))
 		return
 	}
@@ -180,40 +180,6 @@ func whatNumber(b []byte) string {
 func looksJSON(b []byte) bool {
 	trimmed := bytes.TrimSpace(b)
 	return len(trimmed) > 1 && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid(b)
-}
-
-// readable reports whether b reads as text: UTF-8 in which at most every tenth character
-// cannot be printed. A number in binary is mostly those.
-func readable(b []byte) bool {
-	n, odd := 0, 0
-	for i := 0; i < len(b); {
-		r, size := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && size <= 1 {
-			if len(b)-i < utf8.UTFMax && !utf8.FullRune(b[i:]) && i > 0 {
-				break // cut in the middle of a character
-			}
-			return false
-		}
-		if !strconv.IsPrint(r) && r != '\n' && r != '\r' && r != '\t' {
-			odd++
-		}
-		n++
-		i += size
-	}
-	return odd*10 <= n
-}
-
-// wholeRunes drops a character that was cut at the end.
-func wholeRunes(b []byte) []byte {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		if utf8.RuneStart(b[len(b)-n]) {
-			if !utf8.FullRune(b[len(b)-n:]) {
-				return b[:len(b)-n]
-			}
-			break
-		}
-	}
-	return b
 }
 
 // controlLine is a control record on one line.
