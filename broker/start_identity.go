@@ -65,12 +65,18 @@ func (s *starter) compareIDs(ids []metaIn, zk bool) {
 	for i, x := range ids {
 		m, first := x.ld.Meta, ids[0].ld.Meta
 		at := x.ld.MetaFile.Path
+		_, named := m.Properties["cluster.id"] // an empty id is one, too
+		hasNode := m.HasNodeID
+		if m.Version < 1 { // version 0, also where none is given, calls it broker.id (MetaPropertiesVersion.hasBrokerId)
+			_, hasNode = m.Properties["broker.id"]
+		}
+		_, firstNamed := first.Properties["cluster.id"]
 		switch {
-		case !m.HasNodeID && !zk:
+		case !hasNode && !zk:
 			s.abort(at, "it names no node.id (RuntimeException: node ID not found)")
-		case m.ClusterID == "" && !zk:
+		case !named && !zk:
 			s.abort(at, "it names no cluster.id (RuntimeException: cluster ID not found)")
-		case i > 0 && m.ClusterID != "" && first.ClusterID != "" && m.ClusterID != first.ClusterID:
+		case i > 0 && named && firstNamed && m.ClusterID != first.ClusterID:
 			s.abort(at, "its cluster.id %s is not that of %s, %s (Invalid cluster.id)", m.ClusterID, ids[0].ld.MetaFile.Path, first.ClusterID)
 		case i > 0 && m.HasNodeID && first.HasNodeID && m.NodeID != first.NodeID:
 			s.abort(at, "its node.id %d is not that of %s, %d (Stored node id doesn't match)", m.NodeID, ids[0].ld.MetaFile.Path, first.NodeID)
