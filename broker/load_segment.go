@@ -76,18 +76,30 @@ func (l *loader) checkTxnIndex(s *modelSegment) error {
 	if s.txns.src == nil {
 		return nil
 	}
+	return l.eachTxn(s, func(t segment.AbortedTxn) (bool, error) {
+		if t.LastOffset < s.base {
+			return false, throwAt(corruptIndex, "CorruptIndexException", s.txns.name, t.Pos(), "an aborted transaction ends at offset %d, below the segment's %d", t.LastOffset, s.base)
+		}
+		return true, nil
+	})
+}
+
+// eachTxn gives the entries of a .txnindex that has a source to visit, as long as that says true.
+// An entry of a version that Kafka refuses ends it with Kafka's exception.
+func (l *loader) eachTxn(s *modelSegment, visit func(segment.AbortedTxn) (bool, error)) error {
 	h, err := l.reader.handle(s.txns.src)
 	if err != nil {
 		return err
 	}
 	for t, err := range segment.ScanTxnIndex(h, s.txns.size) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case t.Refused():
+		}
+		if t.Refused() {
 			return throwAt(unchecked, "KafkaException", s.txns.name, t.Pos(), "an entry of version %d", int8(t.Version>>8))
-		case t.LastOffset < s.base:
-			return throwAt(corruptIndex, "CorruptIndexException", s.txns.name, t.Pos(), "an aborted transaction ends at offset %d, below the segment's %d", t.LastOffset, s.base)
+		}
+		if more, err := visit(t); err != nil || !more {
+			return err
 		}
 	}
 	return nil
@@ -335,22 +347,13 @@ func (l *loader) truncateTxns(s *modelSegment, offset int64) error {
 		}
 		return nil
 	}
-	h, err := l.reader.handle(s.txns.src)
-	if err != nil {
-		return err
-	}
-	for t, err := range segment.ScanTxnIndex(h, s.txns.size) {
-		switch {
-		case err != nil:
-			return err
-		case t.Refused():
-			return throwAt(unchecked, "KafkaException", s.txns.name, t.Pos(), "an entry of version %d", int8(t.Version>>8))
-		case t.LastOffset >= offset:
-			s.txns.resize(t.Pos())
-			return nil
+	return l.eachTxn(s, func(t segment.AbortedTxn) (bool, error) {
+		if t.LastOffset < offset {
+			return true, nil
 		}
-	}
-	return nil
+		s.txns.resize(t.Pos())
+		return false, nil
+	})
 }
 
 // readLargest is LogSegment.readLargestTimestamp. It walks the rest of the log, and so may meet

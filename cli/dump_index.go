@@ -26,13 +26,13 @@ type indexDump struct {
 func (d *dumper) index(ctx context.Context, t *dumpTarget) {
 	f, err := t.file.Open()
 	if err != nil {
-		d.failed(t.shown, plainCause(err))
+		d.failed(t.shown, segment.PlainCause(err))
 		return
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		d.failed(t.shown, plainCause(err))
+		d.failed(t.shown, segment.PlainCause(err))
 		return
 	}
 	x := &indexDump{d: d, t: t, file: f, size: info.Size(), base: max(t.base, 0)}
@@ -53,7 +53,7 @@ func (d *dumper) index(ctx context.Context, t *dumpTarget) {
 		err = x.snapshot(ctx)
 	}
 	if err != nil {
-		d.failed(t.shown, plainCause(err))
+		d.failed(t.shown, segment.PlainCause(err))
 	}
 }
 

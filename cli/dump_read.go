@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 
 	"kafsck/batch"
@@ -30,7 +29,7 @@ func (d *dumper) one(ctx context.Context, t *dumpTarget) {
 	}
 	b, err := t.file.ReadAll(maxTextFile)
 	if err != nil {
-		d.failed(t.shown, plainCause(err))
+		d.failed(t.shown, segment.PlainCause(err))
 		return
 	}
 	d.begin(t, int64(len(b)))
@@ -81,13 +80,13 @@ func (d *dumper) name(t *dumpTarget, size int64) {
 func (d *dumper) log(ctx context.Context, t *dumpTarget) {
 	f, err := t.file.Open()
 	if err != nil {
-		d.failed(t.shown, plainCause(err))
+		d.failed(t.shown, segment.PlainCause(err))
 		return
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		d.failed(t.shown, plainCause(err))
+		d.failed(t.shown, segment.PlainCause(err))
 		return
 	}
 	l := logDump{d: d, t: t, size: info.Size(), next: t.base, decompressor: batch.NewDecompressor(batch.DefaultLimit)}
@@ -98,7 +97,7 @@ func (d *dumper) log(ctx context.Context, t *dumpTarget) {
 	for frame, err := range segment.Scan(f, info.Size(), segment.ScanOptions{NextOffset: t.base}) {
 		if err != nil {
 			l.flush(math.MaxInt64, false)
-			d.failed(t.shown, plainCause(err))
+			d.failed(t.shown, segment.PlainCause(err))
 			return
 		}
 		if d.stopped(ctx) {
@@ -330,20 +329,4 @@ func (l *logDump) undecoded(err error) {
 		l.d.a.fail(exitFindings)
 	}
 	l.d.out.Undecoded(err.Error(), limit)
-}
-
-// plainCause takes paths out of an error that is told with the shown one.
-func plainCause(err error) error {
-	if re, ok := errors.AsType[*segment.ReadError](err); ok {
-		plain := *re
-		plain.Path, plain.Err = "", plainCause(re.Err)
-		return &plain
-	}
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		if pe.Op == "read" {
-			return pe.Err
-		}
-		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
-	}
-	return err
 }

@@ -26,16 +26,7 @@ import (
 func TestFailedReads(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(fixture.Unpack(t, "unclean-election"), "stage-b")
-	var names []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(dir, path); err == nil && rel != "." {
-			names = append(names, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := namesBelow(t, dir)
 	commands := map[string]func(a *app, c *logdir.Case) error{
 		"triage": func(a *app, c *logdir.Case) error {
 			o := &triageOptions{judge: judgeOptions{failOn: severityFlag(finding.Warning)}}
@@ -114,4 +105,20 @@ func TestFailedReads(t *testing.T) {
 			}
 		}
 	}
+}
+
+// namesBelow lists everything below dir, with slashes.
+func namesBelow(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(dir, path); err == nil && rel != "." {
+			names = append(names, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }

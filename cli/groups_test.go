@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,16 +47,7 @@ func groupsOf(t *testing.T, fsys rofs.FS, json bool, o *groupsOptions) (code int
 func TestGroupsFailedReads(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(fixture.Unpack(t, "unclean-three-replicas"), "stage-b")
-	var names []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(dir, path); err == nil && rel != "." {
-			names = append(names, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := namesBelow(t, dir)
 	failed := 0
 	for _, op := range []string{"open", "readdir", "lstat", "stat", "read"} {
 		for i, name := range names {

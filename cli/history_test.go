@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -12,17 +10,7 @@ import (
 
 // Every field of the lines of history stands in docs/json.md.
 func TestHistoryFieldsAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "json.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sections := map[string]string{}
-	for _, s := range strings.Split(string(doc), "\n### ")[1:] {
-		head, body, _ := strings.Cut(s, "\n")
-		for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(head, -1) {
-			sections[m[1]] = body
-		}
-	}
+	sections := jsonSections(t)
 	seen := map[string]bool{}
 	_, out, _ := kafsck("history", "--json", "--all", filepath.Join(fixture.Unpack(t, "unclean-election"), "stage-b"))
 	for _, l := range lines(t, out) {

@@ -25,16 +25,7 @@ func TestRepairFailedReads(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "broker-1/unclean-demo-0/leader-epoch-checkpoint")); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(dir, path); err == nil && rel != "." {
-			names = append(names, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := namesBelow(t, dir)
 	outs := t.TempDir()
 	run := 0
 	for _, op := range []string{"open", "readdir", "lstat", "stat", "read"} {

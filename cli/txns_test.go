@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -13,17 +11,7 @@ import (
 
 // Every field of the lines of txns stands in docs/json.md.
 func TestTransactionFieldsAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(fixture.Root(t), "docs", "json.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sections := map[string]string{}
-	for _, s := range strings.Split(string(doc), "\n### ")[1:] {
-		head, body, _ := strings.Cut(s, "\n")
-		for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(head, -1) {
-			sections[m[1]] = body
-		}
-	}
+	sections := jsonSections(t)
 	const first = "batch pid=1 pepoch=0 txn ; batch pid=2 pepoch=0 txn ; marker commit pid=1 pepoch=0 ts=1700000000000 ; "
 	odd := logtest.Dir(t, "broker 1\ntopic a-0 ; segment 0 ; "+first+"marker abort pid=2 pepoch=0 ts=1700009999000 ; batch pid=9 pepoch=0 txn ; damage batch=4 field=crc flip=1 ; batch\n"+
 		"topic b-0 ; segment 0 ; batch pid=1 pepoch=0 txn ; marker abort pid=1 pepoch=0 ; batch\n"+

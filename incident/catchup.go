@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"kafsck/broker"
-	"kafsck/commitment"
 	"kafsck/logdir"
 	"kafsck/replica"
 )
@@ -61,9 +60,6 @@ type FollowerCatchup struct {
 	// compared.
 	Lost []GoneRecords
 }
-
-// LostCount adds up the lost records of one grade.
-func (f *FollowerCatchup) LostCount(grade commitment.Grade) int64 { return countGone(f.Lost, grade) }
 
 // Truncates reports whether the follower cuts off offsets that it has.
 func (f *FollowerCatchup) Truncates() bool { return f.TruncateTo < f.LogEnd }

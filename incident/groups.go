@@ -119,16 +119,22 @@ type lazyInternal struct {
 // Groups reads __consumer_offsets: every commit in every copy, and the state of every group
 // at the end. It reads once; later calls give the same answer.
 func (inc *Incident) Groups(ctx context.Context) *Groups {
-	inc.internal.mu.Lock()
-	defer inc.internal.mu.Unlock()
-	if inc.internal.groups == nil {
-		g := inc.GroupsAsOf(ctx, AsOf{})
-		if ctx.Err() != nil {
-			return g // interrupted: not the whole answer
-		}
-		inc.internal.groups = g
+	return readOnce(ctx, &inc.internal.mu, &inc.internal.groups, func() *Groups { return inc.GroupsAsOf(ctx, AsOf{}) })
+}
+
+// readOnce reads what is not known yet, and keeps it unless it was interrupted: that is not
+// the whole answer.
+func readOnce[T any](ctx context.Context, mu *sync.Mutex, known **T, read func() *T) *T {
+	mu.Lock()
+	defer mu.Unlock()
+	if *known != nil {
+		return *known
 	}
-	return inc.internal.groups
+	t := read()
+	if ctx.Err() == nil {
+		*known = t
+	}
+	return t
 }
 
 // Commits are the commits of all groups for a partition of that name, in every cluster and

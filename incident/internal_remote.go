@@ -65,19 +65,13 @@ func (r *RemoteSegments) Of(p *Partition) []RemoteSegment {
 
 // RemoteSegments reads __remote_log_metadata, once.
 func (inc *Incident) RemoteSegments(ctx context.Context) *RemoteSegments {
-	inc.internal.mu.Lock()
-	defer inc.internal.mu.Unlock()
-	if inc.internal.remote == nil {
+	return readOnce(ctx, &inc.internal.mu, &inc.internal.remote, func() *RemoteSegments {
 		b := remoteBuilder{r: &RemoteSegments{}}
 		r := internalReader{inc: inc, topic: internaltopic.RemoteLogMetadata, begin: b.begin}
 		b.r.InternalTopic = r.read(ctx)
 		b.finish()
-		if ctx.Err() != nil {
-			return b.r
-		}
-		inc.internal.remote = b.r
-	}
-	return inc.internal.remote
+		return b.r
+	})
 }
 
 type remoteBuilder struct {

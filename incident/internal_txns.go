@@ -87,19 +87,13 @@ func (l *TransactionLog) where(match func(*LoggedTransaction) bool) []LoggedTran
 
 // TransactionLog reads __transaction_state, once.
 func (inc *Incident) TransactionLog(ctx context.Context) *TransactionLog {
-	inc.internal.mu.Lock()
-	defer inc.internal.mu.Unlock()
-	if inc.internal.transactions == nil {
+	return readOnce(ctx, &inc.internal.mu, &inc.internal.transactions, func() *TransactionLog {
 		b := transactionBuilder{l: &TransactionLog{}}
 		r := internalReader{inc: inc, topic: internaltopic.TransactionState, begin: b.begin}
 		b.l.InternalTopic = r.read(ctx)
 		b.finish()
-		if ctx.Err() != nil {
-			return b.l
-		}
-		inc.internal.transactions = b.l
-	}
-	return inc.internal.transactions
+		return b.l
+	})
 }
 
 type transactionBuilder struct {

@@ -32,14 +32,30 @@ func (w *whatIf) readGone(ctx context.Context, out *Candidacy, c *Commit) (gone,
 	if c.LeaderEpoch >= 0 && out.Copy.Log.Lineage.At(c.Offset-1) == c.LeaderEpoch {
 		return false, false
 	}
-	e, known := c.LeaderEpoch, c.LeaderEpoch >= 0
-	for _, p := range w.j.commits(ctx) {
-		if p.Group == c.Group && p.Offset == c.Offset && p.CommitMs == c.CommitMs {
-			e, known = p.epoch, true
-		}
+	e, known := w.placedAt(ctx, c)
+	if !known {
+		e, known = c.LeaderEpoch, c.LeaderEpoch >= 0
 	}
 	gone = slices.ContainsFunc(out.Losses, func(l Loss) bool {
 		return l.From != nil && *l.From < c.Offset && (!known || onLineOf(out.Losses, &l, e))
 	})
 	return gone, gone && !known
+}
+
+// position is a commit as several copies of __consumer_offsets tell it.
+type position struct {
+	group            string
+	offset, commitMs int64
+}
+
+// placedAt is the epoch of the line on which a group committed; known false: it cannot be placed.
+func (w *whatIf) placedAt(ctx context.Context, c *Commit) (epoch int32, known bool) {
+	if w.epochs == nil {
+		w.epochs = map[position]int32{}
+		for _, p := range w.j.commits(ctx) {
+			w.epochs[position{p.Group, p.Offset, p.CommitMs}] = p.epoch
+		}
+	}
+	epoch, known = w.epochs[position{c.Group, c.Offset, c.CommitMs}]
+	return epoch, known
 }

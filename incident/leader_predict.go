@@ -37,6 +37,7 @@ type whatIf struct {
 	hint    *ReleaseHint
 	starts  []loadedCopy
 	pairs   map[[2]*Copy][]diff.Divergence
+	epochs  map[position]int32 // on which line a group committed; nil until asked for
 
 	eraMatters bool
 }

@@ -373,6 +373,3 @@ func (inc *Incident) CutByServerLog(cl *Cluster, topic string, number int32) boo
 		return false
 	})
 }
-
-// OtherServerLines are the lines about no partition: brokers that start and stop.
-func (inc *Incident) OtherServerLines(cl *Cluster) []LogLine { return inc.lines.others[cl] }

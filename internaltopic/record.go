@@ -75,18 +75,6 @@ type Record struct {
 	key, value schema.Struct
 }
 
-// DecodeOffsets decodes a record of __consumer_offsets.
-func DecodeOffsets(key, value []byte) Record { return ConsumerOffsets.Decode(key, value) }
-
-// DecodeTransaction decodes a record of __transaction_state.
-func DecodeTransaction(key, value []byte) Record { return TransactionState.Decode(key, value) }
-
-// DecodeShare decodes a record of __share_group_state.
-func DecodeShare(key, value []byte) Record { return ShareGroupState.Decode(key, value) }
-
-// DecodeRemote decodes a record of __remote_log_metadata, whose key is null.
-func DecodeRemote(value []byte) Record { return RemoteLogMetadata.Decode(nil, value) }
-
 // Decode decodes a record of the topic. It never fails: Err says what is not decoded.
 func (t Topic) Decode(key, value []byte) Record {
 	rec := Record{Topic: t, Type: -1, Version: -1, RawKey: key, RawValue: value}

@@ -53,7 +53,7 @@ func TestVectors(t *testing.T) {
 			}
 		})
 	}
-	rec := DecodeOffsets(unhex(t, commitKeyHex), nil)
+	rec := ConsumerOffsets.Decode(unhex(t, commitKeyHex), nil)
 	if got, want := string(rec.AppendKeyJSON(nil)), `{"type":"1","data":{"group":"g","topic":"t","partition":3}}`; got != want || !rec.Tombstone {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -106,7 +106,7 @@ func TestUndecoded(t *testing.T) {
 // TestUnknownTag: a tag of a later release is kept and does not disturb.
 func TestUnknownTag(t *testing.T) {
 	value := unhex(t, "0004000000000000002a00000005010000018bcfe56800"+"01"+"07"+"02"+"beef")
-	rec := DecodeOffsets(unhex(t, commitKeyHex), value)
+	rec := ConsumerOffsets.Decode(unhex(t, commitKeyHex), value)
 	if c, ok := rec.OffsetCommit(); !ok || c.Offset != 42 || c.LeaderEpoch != 5 {
 		t.Fatalf("%+v %v", c, rec.Err)
 	}
@@ -117,7 +117,7 @@ func TestUnknownTag(t *testing.T) {
 
 // TestTopicID: as 4.3.1 writes it.
 func TestTopicID(t *testing.T) {
-	rec := DecodeOffsets(unhex(t, commitKeyHex), unhex(t, "0004000000000000002a00000005010000018bcfe56800"+"010010845edb12f2774c49b9c2f1415f99a53f"))
+	rec := ConsumerOffsets.Decode(unhex(t, commitKeyHex), unhex(t, "0004000000000000002a00000005010000018bcfe56800"+"010010845edb12f2774c49b9c2f1415f99a53f"))
 	id, err := wire.ParseUUID("hF7bEvJ3TEm5wvFBX5mlPw")
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"kafsck/batch"
 )
@@ -106,3 +107,20 @@ func (e *ReadError) Error() string {
 }
 
 func (e *ReadError) Unwrap() error { return e.Err }
+
+// PlainCause takes the paths out of an error that is told with the path that a user
+// knows: those in it are relative to the tree that was opened.
+func PlainCause(err error) error {
+	if re, ok := errors.AsType[*ReadError](err); ok {
+		plain := *re
+		plain.Path, plain.Err = "", PlainCause(re.Err)
+		return &plain
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		if pe.Op == "read" {
+			return pe.Err
+		}
+		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
+	}
+	return err
+}

@@ -399,19 +399,10 @@ func (s *batchScreen) handle(in intent, ctl *control) work {
 		return s.hex.load()
 	}
 	record, at := s.line(s.cursor)
+	if n, ok := step(in, max(s.height, 1)); ok {
+		s.selectLine(s.cursor + n)
+	}
 	switch in {
-	case up:
-		s.selectLine(s.cursor - 1)
-	case down:
-		s.selectLine(s.cursor + 1)
-	case pageUp:
-		s.selectLine(s.cursor - max(s.height, 1))
-	case pageDown:
-		s.selectLine(s.cursor + max(s.height, 1))
-	case halfUp:
-		s.selectLine(s.cursor - max(s.height/2, 1))
-	case halfDown:
-		s.selectLine(s.cursor + max(s.height/2, 1))
 	case top:
 		s.selectLine(0)
 	case bottom:

@@ -157,20 +157,10 @@ func (s *batchesScreen) handle(in intent, ctl *control) work {
 	case nextMark:
 		return s.toNextMark(ctl)
 	}
-	page := max(s.height, 1)
+	if n, ok := step(in, max(s.height, 1)); ok {
+		return s.moveBy(n, ctl)
+	}
 	switch in {
-	case up:
-		return s.moveBy(-1, ctl)
-	case down:
-		return s.moveBy(1, ctl)
-	case pageUp:
-		return s.moveBy(-page, ctl)
-	case pageDown:
-		return s.moveBy(page, ctl)
-	case halfUp:
-		return s.moveBy(-max(page/2, 1), ctl)
-	case halfDown:
-		return s.moveBy(max(page/2, 1), ctl)
 	case top, bottom:
 		if s.found == nil {
 			if in == top && !s.head {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"sort"
 	"strings"
 	"time"
@@ -96,16 +95,16 @@ type watchedFile struct {
 // openWatched opens a file; add may be nil.
 func openWatched(ctx context.Context, f *logdir.File, add func(int64)) (*watchedFile, error) {
 	if f.Err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Path, plainCause(f.Err))
+		return nil, fmt.Errorf("%s: %w", f.Path, segment.PlainCause(f.Err))
 	}
 	r, err := f.Open()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Path, plainCause(err))
+		return nil, fmt.Errorf("%s: %w", f.Path, segment.PlainCause(err))
 	}
 	info, err := r.Stat()
 	if err != nil {
 		r.Close()
-		return nil, fmt.Errorf("%s: %w", f.Path, plainCause(err))
+		return nil, fmt.Errorf("%s: %w", f.Path, segment.PlainCause(err))
 	}
 	if add == nil {
 		add = func(int64) {}
@@ -130,26 +129,9 @@ func (f *watchedFile) failed(err error) error {
 		return f.ctx.Err()
 	}
 	if re, ok := errors.AsType[*segment.ReadError](err); ok { // the cause first: the line may be cut
-		return fmt.Errorf("%w at byte %d of %s", plainCause(re.Err), re.Pos, f.path)
+		return fmt.Errorf("%w at byte %d of %s", segment.PlainCause(re.Err), re.Pos, f.path)
 	}
-	return fmt.Errorf("%s: %w", f.path, plainCause(err))
-}
-
-// plainCause takes the paths inside of a tree out of an error that is told with the
-// shown one.
-func plainCause(err error) error {
-	if re, ok := errors.AsType[*segment.ReadError](err); ok {
-		plain := *re
-		plain.Path, plain.Err = "", plainCause(re.Err)
-		return &plain
-	}
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		if pe.Op == "read" {
-			return pe.Err
-		}
-		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
-	}
-	return err
+	return fmt.Errorf("%s: %w", f.path, segment.PlainCause(err))
 }
 
 // unreadText is what a screen shows that has nothing because it could not be read.
@@ -234,27 +216,23 @@ func (e *entries) last(below func(i int64) (bool, bool)) int64 {
 
 // positionForOffset is where the index says to begin for an offset.
 func positionForOffset(ctx context.Context, s *logdir.Segment, offset int64) int64 {
-	x := openEntries(ctx, s.Index, s.BaseOffset, segment.IndexEntrySize)
-	if x == nil {
-		return 0
-	}
-	defer x.f.close()
-	i := x.last(func(i int64) (bool, bool) { e, ok := x.offset(i); return e.Offset <= offset, ok })
-	if i < 0 {
-		return 0
-	}
-	e, _ := x.offset(i)
-	return max(e.Position, 0)
+	return indexedPosition(ctx, s, func(e segment.OffsetEntry) bool { return e.Offset <= offset })
 }
 
 // positionBelow is the last position in the index at or below pos.
 func positionBelow(ctx context.Context, s *logdir.Segment, pos int64) int64 {
+	return indexedPosition(ctx, s, func(e segment.OffsetEntry) bool { return e.Position <= pos })
+}
+
+// indexedPosition is the position of the last entry of the index before which all are wanted,
+// 0 without one.
+func indexedPosition(ctx context.Context, s *logdir.Segment, wanted func(segment.OffsetEntry) bool) int64 {
 	x := openEntries(ctx, s.Index, s.BaseOffset, segment.IndexEntrySize)
 	if x == nil {
 		return 0
 	}
 	defer x.f.close()
-	i := x.last(func(i int64) (bool, bool) { e, ok := x.offset(i); return e.Position <= pos, ok })
+	i := x.last(func(i int64) (bool, bool) { e, ok := x.offset(i); return wanted(e), ok })
 	if i < 0 {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"kafsck/checkpoint"
 	"kafsck/incident"
 	"kafsck/logdir"
+	"kafsck/segment"
 )
 
 // openFile opens one file of a partition directory, an index at the entry that holds the
@@ -188,7 +189,7 @@ func (s *textFile) start() work {
 		}
 		b, err := file.ReadAll(maxText)
 		if err != nil {
-			return fmt.Errorf("%s: %w", file.Path, plainCause(err))
+			return fmt.Errorf("%s: %w", file.Path, segment.PlainCause(err))
 		}
 		p.parse(file, b)
 		return p

@@ -122,3 +122,23 @@ func keyName(key string) string {
 	}
 	return key
 }
+
+// step is how many lines an intent moves in a list of which page lines are visible; ok false:
+// it does not move by lines.
+func step(in intent, page int) (n int, ok bool) {
+	switch in {
+	case up:
+		return -1, true
+	case down:
+		return 1, true
+	case pageUp:
+		return -page, true
+	case pageDown:
+		return page, true
+	case halfUp:
+		return -max(page/2, 1), true
+	case halfDown:
+		return max(page/2, 1), true
+	}
+	return 0, false
+}

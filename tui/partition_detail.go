@@ -55,23 +55,13 @@ func (s *split) handleSplit(in intent, ctl *control) (work, bool) {
 		}
 		return w, ok
 	}
-	page := max(s.room-1, 1)
-	switch in {
-	case up:
-		s.first--
-	case down:
-		s.first++
-	case pageUp:
-		s.first -= page
-	case pageDown:
-		s.first += page
-	case halfUp:
-		s.first -= max(page/2, 1)
-	case halfDown:
-		s.first += max(page/2, 1)
-	case top:
+	n, moves := step(in, max(s.room-1, 1))
+	switch {
+	case moves:
+		s.first += n
+	case in == top:
 		s.first = 0
-	case bottom:
+	case in == bottom:
 		s.first = s.lines
 	default:
 		return s.handleTable(in, ctl)

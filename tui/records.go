@@ -158,22 +158,13 @@ func (s *recordsScreen) handle(in intent, ctl *control) work {
 	}
 	if s.inDetail {
 		d := &s.detail
-		switch in {
-		case up:
-			d.top--
-		case down:
-			d.top++
-		case pageUp:
-			d.top -= max(d.visible, 1)
-		case pageDown:
-			d.top += max(d.visible, 1)
-		case halfUp:
-			d.top -= max(d.visible/2, 1)
-		case halfDown:
-			d.top += max(d.visible/2, 1)
-		case top:
+		n, moves := step(in, max(d.visible, 1))
+		switch {
+		case moves:
+			d.top += n
+		case in == top:
 			d.top = 0
-		case bottom:
+		case in == bottom:
 			d.top = len(d.lines)
 		default:
 			w, _ := s.handleTable(in, ctl)

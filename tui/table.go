@@ -151,20 +151,11 @@ func (t *table) setRows(r rows) work {
 
 // handle takes the intents of tables; false: it is not one of them.
 func (t *table) handleTable(in intent, ctl *control) (work, bool) {
-	page := max(t.height, 1)
+	if n, ok := step(in, max(t.height, 1)); ok {
+		t.to(t.cursor + n)
+		return nil, true
+	}
 	switch in {
-	case up:
-		t.to(t.cursor - 1)
-	case down:
-		t.to(t.cursor + 1)
-	case pageUp:
-		t.to(t.cursor - page)
-	case pageDown:
-		t.to(t.cursor + page)
-	case halfUp:
-		t.to(t.cursor - max(page/2, 1))
-	case halfDown:
-		t.to(t.cursor + max(page/2, 1))
 	case top:
 		t.to(0)
 	case bottom:
