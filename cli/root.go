@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 	}
 	cmd.SetVersionTemplate("kafsck {{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v", err).hint("%s --help", cmd.CommandPath())
+		return usagef("%s", flagComplaint(err)).hint("%s --help", cmd.CommandPath())
 	})
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SuggestionsMinimumDistance = 2
@@ -73,10 +74,24 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 	o.judge.addAllFlag(cmd.Flags())
 	o.judge.addFailOnFlag(cmd.Flags())
 
-	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newHistoryCommand(a), newTxnsCommand(a), newGroupsCommand(a), newPredictCommand(a), newDumpCommand(a), newRepairCommand(a), newExplainCommand(a), newDemoCommand(a), newTUICommand(a), newCompletionCommand(a))
+	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newHistoryCommand(a), newTxnsCommand(a), newGroupsCommand(a), newPredictCommand(a), newDumpCommand(a), newRepairCommand(a), newManifestCommand(a), newExplainCommand(a), newDemoCommand(a), newTUICommand(a), newCompletionCommand(a))
 	cmd.SetHelpCommand(newHelpCommand())
 	refuseArgs(cmd)
 	return cmd
+}
+
+// flagComplaint is what is wrong with a flag, in the words of a user: a number that does
+// not parse is told without the name of the function that tried.
+func flagComplaint(err error) string {
+	number, ok := errors.AsType[*strconv.NumError](err)
+	if !ok {
+		return err.Error()
+	}
+	said, _, _ := strings.Cut(err.Error(), ": strconv.")
+	if errors.Is(number.Err, strconv.ErrRange) {
+		return said + ": the number is too large"
+	}
+	return said + ": want a number"
 }
 
 // refuseArgs makes bad usage of whatever a command's argument rule refuses.

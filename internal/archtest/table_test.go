@@ -11,11 +11,11 @@ var layers = [][]string{
 	{"incident"},
 	{"commitment", "diff", "check", "broker"},
 	{"replica", "query"},
-	{"epoch", "logdir", "kraft", "internaltopic", "serverlog"},
+	{"epoch", "logdir", "kraft", "internaltopic", "serverlog", "manifest"},
 	{"checkpoint", "segment"},
 	{"batch"},
 	{"internal/schema"},
-	{"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata", "internal/visible", "internal/quietterm"},
+	{"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata", "internal/visible", "internal/quietterm", "internal/javatext"},
 	{"internal/archtest", "internal/logtest", "internal/fixture"},
 }
 
@@ -31,7 +31,7 @@ var product = rules{
 		"cli": {
 			"tui", "report", "repair/apply", "catalog", "export",
 			"repair", "incident", "commitment", "diff", "check", "broker",
-			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch",
+			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "manifest", "checkpoint", "segment", "batch",
 			"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata", "internal/visible", "internal/quietterm",
 		},
 
@@ -42,11 +42,11 @@ var product = rules{
 		},
 		"report": {
 			"repair", "incident", "commitment", "diff", "check", "broker",
-			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "checkpoint", "segment", "batch",
-			"finding", "internal/wire", "internal/outfile", "internal/visible",
+			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "manifest", "checkpoint", "segment", "batch",
+			"finding", "internal/javatext", "internal/wire", "internal/outfile", "internal/visible",
 		},
 		"repair/apply": {
-			"repair", "check", "broker", "replica", "epoch", "logdir", "checkpoint", "segment", "batch",
+			"repair", "check", "broker", "replica", "epoch", "logdir", "manifest", "checkpoint", "segment", "batch",
 			"finding", "internal/wire", "internal/rofs", "internal/outfile",
 		},
 		"catalog": {"diff", "replica", "epoch", "logdir", "checkpoint", "segment", "batch", "internal/wire", "internal/outfile"},
@@ -57,7 +57,7 @@ var product = rules{
 
 		"repair": {
 			"incident", "commitment", "diff", "check", "broker",
-			"replica", "epoch", "logdir", "kraft", "checkpoint", "segment", "batch",
+			"replica", "epoch", "logdir", "kraft", "manifest", "checkpoint", "segment", "batch",
 			"finding", "internal/wire",
 		},
 		"incident": {
@@ -77,14 +77,15 @@ var product = rules{
 		"epoch":         {"checkpoint", "segment", "batch"},
 		"logdir":        {"checkpoint", "segment", "batch", "internal/wire", "internal/rofs"},
 		"kraft":         {"segment", "batch", "internal/schema", "internal/wire"},
-		"internaltopic": {"batch", "internal/schema", "internal/wire"},
+		"internaltopic": {"batch", "internal/schema", "internal/javatext", "internal/wire"},
 		"serverlog":     {},
+		"manifest":      {"internal/rofs"},
 
 		"checkpoint": {"internal/wire"},
 		"segment":    {"batch", "internal/wire", "internal/rofs"},
 		"batch":      {"internal/wire"},
 
-		"internal/schema": {"internal/wire"},
+		"internal/schema": {"internal/javatext", "internal/wire"},
 
 		"finding":            {},
 		"internal/wire":      {},
@@ -93,6 +94,7 @@ var product = rules{
 		"internal/demodata":  {},
 		"internal/visible":   {},
 		"internal/quietterm": {},
+		"internal/javatext":  {},
 
 		"internal/archtest": {},
 		"internal/logtest":  {},

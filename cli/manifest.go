@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kafsck/internal/outfile"
+	"kafsck/internal/rofs"
+	"kafsck/logdir"
+	"kafsck/manifest"
+	"kafsck/report"
+)
+
+type manifestOptions struct {
+	out    string
+	verify string
+}
+
+func newManifestCommand(a *app) *cobra.Command {
+	o := &manifestOptions{}
+	cmd := &cobra.Command{
+		Use:   "manifest PATH... [--out FILE | --verify FILE]",
+		Short: "SHA-256 of every file of the inputs, and whether they are still the same",
+		Long: `List every file below the PATHs with its SHA-256, in the format of sha256sum, so
+that what was copied can be told from what was changed later. With --verify the
+files are held against such a list.
+
+Names are relative to PATH, and begin with its base name when there are several:
+"cd copies && sha256sum -c ../evidence.sha256" checks the same. Symbolic links and
+what else is no file are named on stderr and never followed. A file that is
+written to while it is read has no checksum: stop its broker, or copy first.` + exitHelp(
+			"0  done; with --verify every file is as listed",
+			"1  with --verify: a file is changed, missing, or not in the list",
+			"2  something could not be read, or changed while it was read (3: both)",
+			"4  FILE exists, or lies below a PATH"),
+		Example: `  kafsck manifest copies/ --out evidence.sha256
+  kafsck manifest copies/ --verify evidence.sha256`,
+		Args: needPaths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.out != "" && o.verify != "" {
+				return usagef("--out and --verify are two things; give one of them")
+			}
+			if o.out != "" && a.json {
+				return usagef("--out writes a list for sha256sum, --json prints lines; give one of them")
+			}
+			return runManifest(cmd.Context(), a, args, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.out, "out", "", "write the list to the new `FILE` instead of standard output")
+	cmd.Flags().StringVar(&o.verify, "verify", "", "hold the files against the list in `FILE`")
+	return cmd
+}
+
+// tree is one PATH of a manifest.
+type tree struct {
+	fsys   rofs.FS
+	prefix string // of the names in the list, "" or "name/"
+}
+
+// listed is a file with the tree that it lies in.
+type listed struct {
+	tree *tree
+	name string // in the list
+	file manifest.File
+}
+
+func runManifest(ctx context.Context, a *app, args []string, o *manifestOptions) error {
+	files, closeAll, err := a.openTrees(args)
+	defer closeAll()
+	if err != nil {
+		return err
+	}
+	if o.verify != "" {
+		return a.verifyManifest(ctx, files, o.verify)
+	}
+	if o.out == "" {
+		return a.printManifest(ctx, files)
+	}
+	for _, p := range args {
+		if inside(o.out, p) {
+			return &failure{exitRefused, fmt.Errorf("%s lies below the input %s, which is never changed; nothing was written", o.out, p)}
+		}
+	}
+	f, err := outfile.Create(o.out)
+	if errors.Is(err, outfile.ErrExists) {
+		return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	w := bufio.NewWriter(f)
+	n, err := a.sums(ctx, files, func(l *listed, sum string) error {
+		_, err := fmt.Fprintln(w, manifest.Entry{Path: l.name, SHA256: sum}.Line())
+		return err
+	})
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Commit()
+	}
+	if errors.Is(err, outfile.ErrExists) {
+		return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
+	}
+	if err != nil || a.quiet {
+		return err
+	}
+	return report.ManifestWritten(a.stdout, o.out, n.files, n.bytes, args)
+}
+
+// inside reports whether a file lies below a directory, symbolic links resolved.
+func inside(file, dir string) bool {
+	parent, err := filepath.Abs(filepath.Dir(filepath.Clean(file)))
+	if err == nil {
+		parent, err = filepath.EvalSymlinks(parent)
+	}
+	if err != nil {
+		return false
+	}
+	root, err := filepath.Abs(dir)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, parent)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// openTrees lists the files of all PATHs. What cannot be looked at is complained about.
+func (a *app) openTrees(args []string) (files []listed, closeAll func(), err error) {
+	var open []rofs.FS
+	closeAll = func() {
+		for _, fsys := range open {
+			rofs.Close(fsys)
+		}
+	}
+	names := map[string]bool{}
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, closeAll, fmt.Errorf("%s: %w", arg, plainRead(err))
+		}
+		dir, only := arg, ""
+		if !info.IsDir() {
+			dir, only = filepath.Dir(arg), filepath.Base(arg)
+		}
+		fsys, err := rofs.Dir(dir)
+		if err != nil {
+			return nil, closeAll, err
+		}
+		open = append(open, fsys)
+		t := &tree{fsys: fsys}
+		if len(args) > 1 && only == "" {
+			abs, err := filepath.Abs(arg)
+			if err != nil {
+				return nil, closeAll, err
+			}
+			t.prefix = filepath.Base(abs) + "/"
+		}
+		if name := t.prefix + only; names[name] {
+			return nil, closeAll, usagef("two of the PATHs are called %s, so that their files could not be told apart in the list", strings.TrimSuffix(name, "/")).
+				hint("give the folder above them, or one PATH at a time")
+		} else {
+			names[name] = true
+		}
+		found := []manifest.File{{Path: only, Size: info.Size(), ModTime: info.ModTime()}}
+		if only == "" {
+			found = manifest.Files(fsys, ".", func(name string, err error) {
+				a.cannotRead(path.Join(t.prefix, name), err)
+			})
+		}
+		for _, f := range found {
+			l := listed{t, t.prefix + f.Path, f}
+			if f.Odd != "" {
+				a.complain("%s: %s, not followed and not in the list", l.name, f.Odd)
+				continue
+			}
+			files = append(files, l)
+		}
+	}
+	return files, closeAll, nil
+}
+
+// cannotRead keeps a failed read for the JSON lines and complains about it.
+func (a *app) cannotRead(name string, err error) {
+	a.fail(exitIncomplete)
+	err = plainRead(err)
+	a.unread = append(a.unread, logdir.PathError{Path: name, Err: err})
+	a.complain("%s: %v", name, err)
+}
+
+// plainRead is a failed read without the name, which the reader is told beside it.
+func plainRead(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+func (a *app) printManifest(ctx context.Context, files []listed) error {
+	if a.json && !a.quiet {
+		j := a.jsonWriter("manifest")
+		n, err := a.sums(ctx, files, func(l *listed, sum string) error {
+			j.InputFile(&report.InputFile{Path: l.name, File: &l.file, SHA256: sum})
+			return j.Err()
+		})
+		return a.endManifest(j, n, err)
+	}
+	shown := func(s string) string { return s }
+	if isTerminal(a.rawOut) {
+		shown = report.Escape // a list for sha256sum needs the bytes; a person must not be driven by them
+	}
+	_, err := a.sums(ctx, files, func(l *listed, sum string) error {
+		if a.quiet {
+			return nil
+		}
+		_, err := io.WriteString(a.stdout, shown(manifest.Entry{Path: l.name, SHA256: sum}.Line())+"\n")
+		return err
+	})
+	return err
+}
+
+func (a *app) endManifest(j *report.JSON, n total, err error) error {
+	if err != nil {
+		return err
+	}
+	j.Errors(a.unread)
+	j.Summary(&report.Scope{Bytes: n.bytes, Errors: len(a.unread)}, a.bits, false)
+	return j.Err()
+}
+
+// verifyManifest holds files against a list.
+func (a *app) verifyManifest(ctx context.Context, files []listed, name string) error {
+	list, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	entries, err := manifest.Parse(list)
+	list.Close()
+	if err != nil {
+		if _, bad := errors.AsType[*manifest.Bad](err); bad {
+			return usagef("%s, %v", name, err).hint("a list is what kafsck manifest and sha256sum print")
+		}
+		return err
+	}
+	byName := make(map[string]*listed, len(files))
+	found := make([]manifest.File, len(files))
+	for i := range files {
+		byName[files[i].name] = &files[i]
+		found[i] = files[i].file
+		found[i].Path = files[i].name
+	}
+	pairs, twice := manifest.Match(entries, found)
+	for _, t := range twice {
+		a.complain("%s stands in %s more than once; its last line counts", t, name)
+	}
+	var read []listed
+	for _, p := range pairs {
+		if p.File != nil && p.Listed != "" {
+			read = append(read, *byName[p.Path])
+		}
+	}
+	sums := make(map[string]string, len(read))
+	n, err := a.sums(ctx, read, func(l *listed, sum string) error { sums[l.name] = sum; return nil })
+	if err != nil {
+		return err
+	}
+	v := &report.Verified{List: name}
+	var j *report.JSON
+	if a.json && !a.quiet {
+		j = a.jsonWriter("manifest")
+	}
+	for i := range pairs {
+		p := &pairs[i]
+		sum, ok := sums[p.Path]
+		if p.File != nil && p.Listed != "" && !ok {
+			continue // it could not be read, which was told
+		}
+		f := report.InputFile{Path: p.Path, File: p.File, SHA256: sum, Listed: p.Listed, State: p.State(sum)}
+		v.Add(f)
+		if j != nil {
+			j.InputFile(&f)
+		}
+	}
+	if len(v.Different) > 0 {
+		a.fail(exitFindings)
+	}
+	v.Incomplete = a.bits&exitIncomplete != 0
+	switch {
+	case j != nil:
+		return a.endManifest(j, n, nil)
+	case a.quiet:
+		return nil
+	}
+	return v.Print(a.stdout)
+}
