@@ -31,17 +31,20 @@ func (a Attributes) Control() bool { return a&controlMask != 0 }
 // may drop tombstones and markers (Kafka 3.1 and later), not the first timestamp.
 func (a Attributes) DeleteHorizon() bool { return a&deleteHorizonMask != 0 }
 
-// TimestampType is org.apache.kafka.common.record.TimestampType without NO_TIMESTAMP_TYPE.
+// TimestampType is org.apache.kafka.common.record.TimestampType.
 type TimestampType int8
 
-// The two kinds of timestamps.
+// The kinds of timestamps.
 const (
-	CreateTime    TimestampType = 0 // by the producer
-	LogAppendTime TimestampType = 1 // by the broker: every record has the batch's MaxTimestamp
+	NoTimestampType TimestampType = -1 // magic 0 has no timestamps
+	CreateTime      TimestampType = 0  // by the producer
+	LogAppendTime   TimestampType = 1  // by the broker: every record has the batch's MaxTimestamp
 )
 
 func (t TimestampType) String() string {
 	switch t {
+	case NoTimestampType:
+		return "NoTimestampType"
 	case CreateTime:
 		return "CreateTime"
 	case LogAppendTime:

@@ -18,6 +18,9 @@ var (
 	ErrMagic = errors.New("unknown magic")
 	// ErrRecord: the records inside a batch do not have the form or number they should.
 	ErrRecord = errors.New("malformed record")
+	// ErrTorn: the bytes inside a compressed message of magic 0 or 1 end within a message.
+	// Kafka ends there without a word.
+	ErrTorn = errors.New("torn message")
 	// ErrCodec: an invalid codec, or compressed bytes that a broker would not decompress.
 	ErrCodec = errors.New("cannot decompress")
 	// ErrTooLarge: a limit of ours was reached (see Decompressor). It says nothing
@@ -39,15 +42,7 @@ type Error struct {
 // Error is one line: "malformed record: keyLength at byte 72: want at most 3, got 400".
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.Err.Error())
-	b.WriteString(": ")
-	b.WriteString(e.Field)
-	b.WriteString(" at ")
-	if e.Decompressed {
-		b.WriteString("decompressed ")
-	}
-	b.WriteString("byte ")
-	b.WriteString(strconv.FormatInt(e.Pos, 10))
+	b.WriteString(e.Place())
 	sep := ": "
 	if e.Want != "" {
 		b.WriteString(sep + "want " + e.Want)
@@ -59,6 +54,22 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Place is what is wrong and where, for those who show Want and Got themselves:
+// "malformed record: keyLength at byte 72".
+func (e *Error) Place() string {
+	var b strings.Builder
+	b.WriteString(e.Err.Error())
+	b.WriteString(": ")
+	b.WriteString(e.Field)
+	b.WriteString(" at ")
+	if e.Decompressed {
+		b.WriteString("decompressed ")
+	}
+	b.WriteString("byte ")
+	b.WriteString(strconv.FormatInt(e.Pos, 10))
+	return b.String()
+}
+
 func (e *Error) Unwrap() error { return e.Err }
 
 func itoa[T ~int | ~int8 | ~int16 | ~int32 | ~int64](n T) string {
@@ -67,9 +78,9 @@ func itoa[T ~int | ~int8 | ~int16 | ~int32 | ~int64](n T) string {
 
 func hex32(n uint32) string {
 	const digits = "0123456789abcdef"
-	var b [8]byte
-	for i := range b {
-		b[i] = digits[n>>(28-4*i)&15]
+	b := [10]byte{'0', 'x'}
+	for i := range 8 {
+		b[2+i] = digits[n>>(28-4*i)&15]
 	}
 	return string(b[:])
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/pierrec/lz4/v4"
+
+	"kafsck/internal/fixture"
 )
 
 // seeds adds all vectors whose name begins with one of the prefixes.
@@ -27,6 +29,14 @@ func seeds(f *testing.F, cut int, prefixes ...string) {
 			}
 		}
 	}
+	if cut > 0 {
+		return
+	}
+	fixture.Seeds(f, "log", func(b []byte) { // the first batch of each
+		if h, err := ParseHeader(b); err == nil && h.Size() <= int64(len(b)) {
+			f.Add(append([]byte(nil), b[:h.Size()]...))
+		}
+	})
 }
 
 // checkError fails unless err is nil or an *Error with one sentinel and a position in
@@ -41,7 +51,7 @@ func checkError(t *testing.T, err error, n int) {
 		t.Fatalf("error of type %T: %v", err, err)
 	}
 	kinds := 0
-	for _, kind := range []error{ErrCRC, ErrLength, ErrMagic, ErrRecord, ErrCodec, ErrTooLarge} {
+	for _, kind := range []error{ErrCRC, ErrLength, ErrMagic, ErrRecord, ErrTorn, ErrCodec, ErrTooLarge} {
 		if errors.Is(err, kind) {
 			kinds++
 		}

@@ -66,10 +66,10 @@ func (h *LegacyHeader) TotalSize() int64 { return LogOverhead + int64(h.Size) }
 // Codec is the compression of the value; not None means a wrapper.
 func (h *LegacyHeader) Codec() Codec { return Codec(h.Attributes & codecMask) }
 
-// TimestampType is CreateTime for magic 0, which has no timestamps at all.
+// TimestampType is NoTimestampType for magic 0, which has no timestamps at all.
 func (h *LegacyHeader) TimestampType() TimestampType {
 	if h.Magic < 1 {
-		return CreateTime
+		return NoTimestampType
 	}
 	return TimestampType(h.Attributes&timestampTypeMask) >> 3
 }

@@ -26,7 +26,7 @@ func TestParseLegacyHeader(t *testing.T) {
 		if err != nil || h != c.want {
 			t.Errorf("%s: %+v, %v, want %+v", c.vector, h, err, c.want)
 		}
-		if h.TotalSize() != int64(len(raw)) || h.Codec().String() != c.codec || h.TimestampType() != CreateTime {
+		if h.TotalSize() != int64(len(raw)) || h.Codec().String() != c.codec || h.TimestampType() != TimestampType(h.Magic-1) {
 			t.Errorf("%s: size %d, codec %s, %s", c.vector, h.TotalSize(), h.Codec(), h.TimestampType())
 		}
 		if err := CheckLegacyCRC(raw); err != nil {
@@ -45,7 +45,7 @@ func TestParseLegacyHeader(t *testing.T) {
 	if h := (LegacyHeader{Magic: 1, Attributes: 8}); h.TimestampType() != LogAppendTime {
 		t.Error("timestamp type of magic 1")
 	}
-	if h := (LegacyHeader{Attributes: 8}); h.TimestampType() != CreateTime {
+	if h := (LegacyHeader{Attributes: 8}); h.TimestampType() != NoTimestampType {
 		t.Error("magic 0 has no timestamp type")
 	}
 }

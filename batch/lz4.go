@@ -35,38 +35,11 @@ const (
 // Lz4BlockOutputStream. Brokers up to 4.3 do not verify the content checksum, which no
 // Kafka client writes; so neither do we. The content size is skipped, as there.
 func (d *Decompressor) unlz4(p []byte, ignoreHC bool) error {
-	const short = "bytes end inside the frame header"
-	if len(p) < 7 {
-		return codecError(len(p), LZ4, short)
+	pos, err := lz4Header(p, ignoreHC)
+	if err != nil {
+		return err
 	}
-	if binary.LittleEndian.Uint32(p) != lz4Magic {
-		return codecError(0, LZ4, "not in LZ4 frame format")
-	}
-	flg, bd := p[4], p[5]
-	switch {
-	case flg&lz4FlagReserved != 0:
-		return codecError(4, LZ4, "reserved bits of FLG are set")
-	case flg&lz4FlagIndependent == 0:
-		return codecError(4, LZ4, "blocks depend on each other")
-	case flg>>6 != lz4Version:
-		return codecError(4, LZ4, "unknown frame version")
-	case bd&0x8f != 0:
-		return codecError(5, LZ4, "reserved bits of BD are set")
-	case bd>>4 < 4:
-		return codecError(5, LZ4, "block size code below 4")
-	}
-	maxBlock := 1 << (8 + 2*(bd>>4)) // 4 → 64 KiB
-	pos := 6
-	if flg&lz4FlagContentSize != 0 {
-		pos += 8
-	}
-	if len(p) <= pos {
-		return codecError(len(p), LZ4, short)
-	}
-	if hc := byte(xxh32(p[4:pos]) >> 8); !ignoreHC && p[pos] != hc {
-		return codecError(pos, LZ4, "checksum of the frame header does not match")
-	}
-	pos++
+	flg, maxBlock := p[4], 1<<(8+2*(p[5]>>4)) // 4 → 64 KiB
 	for {
 		if len(p)-pos < 4 {
 			return codecError(pos, LZ4, "bytes end without an end mark")
@@ -104,6 +77,48 @@ func (d *Decompressor) unlz4(p []byte, ignoreHC bool) error {
 			pos += 4
 		}
 	}
+}
+
+// lz4Header checks the frame header and returns the position of the first block.
+func lz4Header(p []byte, ignoreHC bool) (int, error) {
+	const short = "bytes end inside the frame header"
+	if len(p) < 7 {
+		return 0, codecError(len(p), LZ4, short)
+	}
+	if binary.LittleEndian.Uint32(p) != lz4Magic {
+		return 0, codecError(0, LZ4, "not in LZ4 frame format")
+	}
+	flg, bd := p[4], p[5]
+	switch {
+	case flg&lz4FlagReserved != 0:
+		return 0, codecError(4, LZ4, "reserved bits of FLG are set")
+	case flg&lz4FlagIndependent == 0:
+		return 0, codecError(4, LZ4, "blocks depend on each other")
+	case flg>>6 != lz4Version:
+		return 0, codecError(4, LZ4, "unknown frame version")
+	case bd&0x8f != 0:
+		return 0, codecError(5, LZ4, "reserved bits of BD are set")
+	case bd>>4 < 4:
+		return 0, codecError(5, LZ4, "block size code below 4")
+	}
+	pos := 6
+	if flg&lz4FlagContentSize != 0 {
+		pos += 8
+	}
+	if len(p) <= pos {
+		return 0, codecError(len(p), LZ4, short)
+	}
+	if hc := byte(xxh32(p[4:pos]) >> 8); !ignoreHC && p[pos] != hc {
+		return 0, codecError(pos, LZ4, "checksum of the frame header does not match")
+	}
+	return pos + 1, nil
+}
+
+// CheckLZ4Header checks the frame header of an LZ4 payload, its checksum included, as brokers
+// do for magic 1 and 2. It returns nil or an *Error wrapping ErrCodec.
+func CheckLZ4Header(payload []byte) error {
+	_, err := lz4Header(payload, false)
+	return err
 }
 
 // lz4Block appends what one block holds; pos is its position in the payload.

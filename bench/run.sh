@@ -55,6 +55,8 @@ one() {
 	# Kafka's times vary less, and are long.
 	measure "$name" dump-log "$size" 2 "${kafka[@]}" --files "$log"
 	measure "$name" deep "$size" 1 "${kafka[@]}" --deep-iteration --files "$log"
+	measure "$name" printed "$size" 1 "${kafka[@]}" --print-data-log --files "$log"
+	measure "$name" print "$size" 2 "$work/kafsck" dump --format kafka --print-data-log --files "$log"
 	rm -r "$dir"
 }
 
@@ -111,7 +113,7 @@ for log in $logs; do
 done
 
 # Speeds in decimal GB/s. "x dump-log" is how many times longer Kafka's tool takes for as
-# many bytes, with --deep-iteration for records.
+# many bytes, with --deep-iteration for records, with --print-data-log for print.
 awk -F '\t' -v cores="$(nproc)" '
 	function below(name, value, most) { printf "%-4s %-34s %7.2f, less than %s\n", value < most ? "ok" : "MISS", name, value, most }
 	BEGIN { predicted["start"]; predicted["leader"]; predicted["catchup"] }
@@ -121,12 +123,12 @@ awk -F '\t' -v cores="$(nproc)" '
 	{ label[NR] = $1; split($1, part, "/"); log_[NR] = part[1]; what[NR] = part[2]
 	  wall[NR] = $3; cpu[NR] = $4; rss[NR] = $5; speed[NR] = $2 / $3 / 1e9; at[$1] = speed[NR]; took[$1] = $3
 	  if (part[1] == "metadata") replay = $5
-	  else if (part[2] != "dump-log" && part[2] != "deep" && $5 > most) most = $5 }
+	  else if (part[2] != "dump-log" && part[2] != "deep" && part[2] != "printed" && $5 > most) most = $5 }
 	END {
 		printf "\n%d cores, warm page cache, best of the runs\n\n", cores
 		printf "%-20s %8s %8s %8s %8s %8s %11s\n", "", "wall s", "cpu s", "GB/s", "RSS MiB", "of bare", "x dump-log"
 		for (i = 1; i <= NR; i++) {
-			bare = at[log_[i] "/bare"]; dump = at[log_[i] (what[i] == "records" ? "/deep" : "/dump-log")]
+			bare = at[log_[i] "/bare"]; dump = at[log_[i] (what[i] == "records" ? "/deep" : what[i] == "print" ? "/printed" : "/dump-log")]
 			printf "%-20s %8.3f %8.3f %8.2f %8.0f %7s%% %11s\n", label[i], wall[i], cpu[i], speed[i], rss[i] / 1024,
 				bare ? sprintf("%.0f", 100 * speed[i] / bare) : "-", dump ? sprintf("%.1f", speed[i] / dump) : "-"
 		}
@@ -138,6 +140,7 @@ awk -F '\t' -v cores="$(nproc)" '
 				bar(l ": batches, x dump-log, all cores", at[l "/batches"] / at[l "/dump-log"], 18)
 			}
 			bar(l ": records, x deep, all cores", at[l "/records"] / at[l "/deep"], l == "zstd" ? 5 : 8)
+			bar(l ": dump --format kafka, x printed", at[l "/print"] / at[l "/printed"], 5)
 		}
 		printf "\n"
 		for (i = 1; i <= n; i++) print bars[i]

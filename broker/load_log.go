@@ -223,6 +223,11 @@ func (l *loader) swapIn(swaps []string) error {
 			continue
 		}
 		f := l.dir.files[name]
+		if old := l.dir.files[final]; old != nil && strings.HasSuffix(final, ".log") {
+			from, to := l.offsetsBehind(old, 0)
+			l.act(Action{Action: ActDelete, File: final, From: from, ToOffset: to, Bytes: old.size,
+				Why: "the .swap file takes its name, though it ends before the last entry of its index: it was cut short."})
+		}
 		if l.dir.rename(f, final) == nil { // File.renameTo says nothing when it fails
 			l.act(Action{Action: ActRename, File: name, To: final, Why: "it is complete output of the cleaner, or of a split."})
 		}

@@ -17,6 +17,7 @@ func Broker(b *logdir.Broker, name string, match Match) []finding.Finding {
 	s := Subject{Broker: name}
 	var out []finding.Finding
 	out = append(out, foreignCleanerLines(b, s, match)...)
+	out = append(out, metadataTwice(b, s)...)
 	clusters := map[string][]string{}
 	for _, d := range b.Dirs {
 		if d.Meta == nil {
@@ -34,6 +35,27 @@ func Broker(b *logdir.Broker, name string, match Match) []finding.Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// metadataTwice: KafkaRaftServer finds the metadata log in one directory, metadata.log.dir, and
+// refuses another one (MetaPropertiesEnsemble.verifyNonConflictingMetadataLogDirs).
+func metadataTwice(b *logdir.Broker, s Subject) []finding.Finding {
+	var list []*logdir.Partition
+	for _, d := range b.Dirs {
+		if d.Metadata != nil {
+			list = append(list, d.Metadata)
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	f := raise("duplicate-partition-dirs", damage, s.At(list[1].Dir), fmt.Sprintf("broker %s has %d directories of the metadata log", s.Broker, len(list)))
+	for _, p := range list[:min(len(list), maxExamples)] {
+		f.Evidence = append(f.Evidence, says("%s: %s, %s", p.Dir, count(len(p.Segments), "segment", "segments"), count(len(p.Snapshots), "snapshot", "snapshots")))
+	}
+	f.Kafka = "Refuses to start with a second metadata log (Found unexpected metadata location)."
+	f.Next = "kafsck history shows what each tells. Keep the one in metadata.log.dir, else in the first of log.dirs, if it is the newer one, and move the other out of the log directory."
+	return []finding.Finding{f}
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -96,6 +118,8 @@ func liveElsewhere(b *logdir.Broker, d *logdir.LogDir, topic string, partition i
 func Case(c *logdir.Case, match Match, known func(topic string) bool) []finding.Finding {
 	var out []finding.Finding
 	out = append(out, clusterIDs(c, match)...)
+	out = append(out, nodeIDs(c)...)
+	out = append(out, directoryIDs(c)...)
 	out = append(out, topicIDs(c, match, known)...)
 	return out
 }

@@ -38,7 +38,7 @@ type Code struct {
 // Codes returns every code that any part of kafsck raises, sorted by scope, then
 // in the order of the table.
 func Codes() []Code {
-	return slices.Concat(segmentCodes, indexCodes, replicaCodes, comparisonCodes, logDirCodes, caseCodes)
+	return slices.Concat(segmentCodes, recordCodes, producerCodes, logCodes, indexCodes, replicaCodes, comparisonCodes, logDirCodes, dirCodes, caseCodes)
 }
 
 var byCode = func() map[finding.Code]Code {

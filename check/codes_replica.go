@@ -93,9 +93,9 @@ var replicaCodes = []Code{
 		How:   "A power cut, an edit by hand.",
 		Kafka: "A malformed line or a zero id takes the whole log directory offline. An empty file, a missing line or an id that is no id aborts the start of the broker.",
 		Do:    "Copy partition.metadata from another partition of the same topic into the copy that will be started."},
-	{Code: "leftover-directory", Scope: ScopeReplica, Severities: severities(note, loss), When: "loss where a -stray directory of the live topic reaches further than the live one",
+	{Code: "leftover-directory", Scope: ScopeReplica, Severities: severities(note, warning, loss), When: "loss where a -stray directory of the live topic reaches further than the live one, or a -delete one further than every live copy; a warning where the metadata give this broker the replica and no live directory holds it",
 		Meaning: "A -delete or -stray directory takes up space.",
 		How:     "A topic that was deleted or created again while the broker was down, a replica that was moved away.",
 		Kafka:   "Deletes -delete directories a minute after the start; keeps -stray ones for ever. Serves neither.",
-		Do:      "Nothing. Before you delete a -stray directory look whether it holds records that the live one lacks (kafsck diff)."},
+		Do:      "Nothing where the live one holds the same records. A -stray directory that reaches further: copy it, and save what it alone holds (kafsck dump --records), before anybody deletes it."},
 }

@@ -6,7 +6,8 @@
 // The rules are grouped by how much they must see:
 //
 //	scope      facts                               function
-//	segment    replica.Log.Anomalies               Log        framing, CRC, tails, offsets, indexes, snapshots, records
+//	segment    replica.Log.Anomalies               Log        framing, CRC, tails, offsets, headers, producers, indexes,
+//	                                                          snapshots, records, timestamps, the cleaner's way
 //	replica    one partition directory             Directory  names, leftovers, partition.metadata, half renamed segments
 //	           and the checkpoints' lines on it    Offsets    log start, high watermark, recovery point, cleaner position
 //	           epoch.Compare                       Epochs     leader-epoch-checkpoint against the batches
@@ -14,8 +15,9 @@
 //	broker     its log directories                 Broker     one partition on two disks, different clusters
 //	case       all inputs                          Case       topic ids, cluster ids
 //
-// What needs replicas to be compared (divergence and the like) is judged in package
-// incident, with codes of the same table.
+// What needs replicas to be compared (divergence and the like), or a prediction of the next
+// start (an interrupted swap), is judged in package incident, with codes of the same table.
+// docs/rules.md lists each fault of one log with the code and the test that tell of it.
 //
 // A rule claims one thing and names the Kafka behaviour that it mirrors. Many
 // facts of one cause are one finding with a count and the worst examples: a rule

@@ -191,7 +191,7 @@ var summaries = map[finding.Code]func(int) string{
 func Log(l *replica.Log, s Subject) []finding.Finding {
 	v := newView(l, s)
 	var out []finding.Finding
-	lists := [][]rule{rules, recordRules}
+	lists := [][]rule{rules, headerRules, producerRules, recordRules}
 	if l.State == replica.Live || l.State == replica.Future {
 		lists = append(lists, indexRules) // nothing reads the indexes of what was set aside
 	}
@@ -202,8 +202,10 @@ func Log(l *replica.Log, s Subject) []finding.Finding {
 			}
 		}
 	}
-	for _, f := range v.overflow() {
-		out = merge(out, f)
+	for _, more := range []func() []finding.Finding{v.overflow, v.future, v.recordsMissing, v.cleanerStuck, v.oldestRemoved} {
+		for _, f := range more() {
+			out = merge(out, f)
+		}
 	}
 	return out
 }

@@ -29,6 +29,8 @@ func LogDir(d *logdir.LogDir, name string, match Match) []finding.Finding {
 	}
 	out = append(out, orphanLines(d, s, match)...)
 	out = append(out, foreign(d, s)...)
+	out = append(out, unreadable(d, s, match)...)
+	out = append(out, recoveryScan(d, s, match)...)
 	if !d.Partial {
 		out = append(out, oddNames(d.Unknown, s)...)
 	}
@@ -273,18 +275,20 @@ func StaleQuorumState(p *logdir.Partition, name string, raftEpoch int32) []findi
 	return []finding.Finding{f}
 }
 
-// MetadataLog judges what a replay of the metadata log of a directory met.
+// MetadataLog judges what a replay of the metadata log of a directory met in its segments; what is
+// wrong with snapshots [MetadataSnapshots] tells.
 func MetadataLog(p *logdir.Partition, name string, l *kraft.Log) []finding.Finding {
-	if len(l.Damaged) == 0 {
+	list := slices.DeleteFunc(slices.Clone(l.Damaged), func(d kraft.Damage) bool { return isSnapshot(d.File) })
+	n := len(list) + l.DamagedDropped
+	if len(list) == 0 {
 		return nil
 	}
-	n := len(l.Damaged) + l.DamagedDropped
-	first := l.Damaged[0]
+	first := list[0]
 	at := Subject{Broker: name}.At(p.Dir + "/" + first.File)
 	at.Position = first.Pos
 	f := raise("metadata-log-damaged", damage, at, count(n, "part of the cluster metadata log cannot be read", "parts of the cluster metadata log cannot be read"))
 	f.Count = n
-	for _, d := range l.Damaged[:min(n, len(l.Damaged), maxExamples)] {
+	for _, d := range list[:min(len(list), maxExamples)] {
 		f.Evidence = append(f.Evidence, says("%s/%s position %d: %s", p.Dir, d.File, d.Pos, d.Why))
 	}
 	return []finding.Finding{f}

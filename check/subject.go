@@ -14,6 +14,10 @@ type Subject struct {
 	TopicID   string
 	Broker    string
 	Compacted bool
+	// PolicyKnown: cluster metadata name the cleanup policy; else Compacted is concluded from the files.
+	PolicyKnown bool
+	// RetentionMs is the topic's retention.ms by the cluster metadata, -1 for ever, 0 unknown.
+	RetentionMs int64
 }
 
 // At makes a place of which nothing but the names is known.

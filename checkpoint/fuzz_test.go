@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"unicode/utf8"
+
+	"kafsck/internal/fixture"
 )
 
 func seed(f *testing.F, kind string) {
@@ -13,6 +15,19 @@ func seed(f *testing.F, kind string) {
 			f.Add(v.content)
 		}
 	}
+	for _, file := range recordedFiles[kind] {
+		fixture.Seeds(f, file, func(b []byte) { f.Add(b) })
+	}
+}
+
+// recordedFiles are the files of each kind that brokers wrote.
+var recordedFiles = map[string][]string{
+	"epochs":    {"leader-epoch-checkpoint"},
+	"offsets":   {"replication-offset-checkpoint", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"},
+	"partition": {"partition.metadata"},
+	"meta":      {"meta.properties"},
+	"quorum":    {"quorum-state"},
+	"clean":     {".kafka_cleanshutdown"},
 }
 
 // checkMalformed: what is said about a refusal is bounded and points into the file.

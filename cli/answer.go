@@ -20,6 +20,9 @@ type answer struct {
 	whole func(*report.JSON)
 	// lines writes a partition's JSON lines, but for its errors.
 	lines func(*report.JSON, *incident.Partition)
+	// later judges what only all partitions together tell; it is called when all were judged,
+	// before end and print; may be nil.
+	later func()
 	// end writes JSON lines about all partitions together, before the summary; may be nil.
 	end func(*report.JSON)
 	// text begins the text: add is called with each partition, print once at the end.
@@ -51,12 +54,15 @@ func (s *session) give(ctx context.Context, x answer) error {
 			j.Errors(p.Errors)
 		}
 		j.Notes(s.inc.LaterNotes())
+		x.judgeLater(ctx)
 		if x.end != nil && ctx.Err() == nil {
 			x.end(j)
 		}
 		return s.endJSON(ctx, j, x.judged)
 	case s.app.quiet:
-		return s.endQuiet(ctx, x.bits)
+		err := s.endQuiet(ctx, x.bits)
+		x.judgeLater(ctx)
+		return err
 	}
 	add, print := x.text()
 	for p := range s.partitions(ctx, x.bits) {
@@ -66,7 +72,14 @@ func (s *session) give(ctx context.Context, x answer) error {
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
+	x.judgeLater(ctx)
 	return done(ctx, print())
+}
+
+func (x *answer) judgeLater(ctx context.Context) {
+	if x.later != nil && ctx.Err() == nil {
+		x.later()
+	}
 }
 
 // endJSON writes the summary, unless the run was interrupted.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,8 @@ type checkOptions struct {
 	input inputOptions
 	judge judgeOptions
 	level levelFlag
+	// remote lists the remote segments of partitions.
+	remote remoteListFlag
 }
 
 // levelFlag is --level.
@@ -48,7 +51,7 @@ start repairs is a note.
   --level records  every record of every batch as well` + pathHelp + exitHelp(
 			"0  nothing at or above --fail-on",
 			"1  findings",
-			"2  something could not be read (3: both)"),
+			"2  something could not be read, or not decoded for its size (3: both)"),
 		Example: `  kafsck check /var/lib/kafka/data
   kafsck check --level records --topic orders copies/
   kafsck explain batch-crc-mismatch`,
@@ -58,6 +61,7 @@ start repairs is a note.
 	o.input.addFlags(cmd.Flags())
 	o.judge.addFlags(cmd.Flags())
 	o.judge.addFailOnFlag(cmd.Flags())
+	cmd.Flags().Var(&o.remote, "remote-segments", "the remote segments of this partition, such as orders-0=remote.json (JSON, see docs/json.md), where __remote_log_metadata is not among the inputs (repeatable)")
 	cmd.Flags().Var(&o.level, "level", "how deep: files, batches or records")
 	return cmd
 }
@@ -72,11 +76,16 @@ func runCheck(ctx context.Context, a *app, cmd *cobra.Command, args []string, o 
 
 // checkCase is runCheck for inputs that are discovered already.
 func checkCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, args []string, o *checkOptions, opt incident.Options) error {
+	var err error
+	if opt.RemoteSegments, err = o.remote.read(); err != nil {
+		return err
+	}
 	level := report.Level(o.level)
 	opt.Files, opt.Tell = true, true
 	opt.Compare, opt.FilesOnly = level != report.LevelFiles, level == report.LevelFiles
 	opt.Records = level == report.LevelRecords
 	opt.Transactions = level != report.LevelFiles
+	opt.NowMs = time.Now().UnixMilli()
 	s, err := a.openCase(cmd, c, args, &o.input, opt)
 	if err != nil {
 		return err
@@ -84,17 +93,27 @@ func checkCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, 
 	defer s.close()
 	failOn := finding.Severity(o.judge.failOn)
 	a.fail(listBits(s.findings, failOn))
+	var later []finding.Finding
 	return s.give(ctx, answer{
 		verb: "check", judged: true,
-		bits:  func(p *incident.Partition) int { return findingBits(p, failOn) },
+		bits:  func(p *incident.Partition) int { return findingBits(p, failOn) | undecodedBits(p) },
 		whole: func(j *report.JSON) { j.CaseFindings(s.c, s.findings) },
 		lines: (*report.JSON).Findings,
+		later: func() {
+			later = s.inc.LaterFindings()
+			s.scope.AddFindings(later)
+			a.fail(listBits(later, failOn))
+		},
+		end: func(j *report.JSON) { j.CaseFindings(s.c, later) },
 		text: func() (func(*incident.Partition), func() error) {
 			t := &report.Check{Paths: s.paths, Scope: &s.scope, Level: level}
 			t.Notes(s.c.Notes)
 			t.Errors(s.errors())
 			t.Findings("", s.findings)
-			return t.Add, func() error { return t.Print(a.stdout) }
+			return t.Add, func() error {
+				t.Findings("", later)
+				return t.Print(a.stdout)
+			}
 		},
 	})
 }

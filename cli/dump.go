@@ -23,8 +23,11 @@ type dumpOptions struct {
 	offsets   offsetRange
 	positions byteRange
 	times     timeRange
+	epochs    epochRange
+	where     whereText
 	values    valueFormat
 	full      bool
+	strict    bool
 	as        dumpKind
 }
 
@@ -50,7 +53,7 @@ is in no such range: a .index has no times, a .timeindex no positions. A batch h
 the times from that of its first record to the largest; with --records each record
 counts.
 
-` + knownFiles() + exitHelp(
+` + whereHelp() + knownFiles() + exitHelp(
 			"0  done; the zeros or the torn batch that a kill leaves at the end of a log are no findings",
 			"1  a CRC does not verify, bytes or records cannot be decoded, an index file does not end with an entry\n     or has a value below 0, or Kafka would refuse a file",
 			"2  something could not be read, is no file that dump knows, or is beyond a limit of kafsck (3: both)"),
@@ -59,6 +62,8 @@ counts.
   kafsck dump --records --json orders-0 | jq -r 'select(.type == "record") | .value'
   kafsck dump --records broker-1/__cluster_metadata-0
   kafsck dump broker-1/orders-0/00000000000000000000.index
+  kafsck dump --epochs 7.. --where 'codec == "zstd" && producerId == 4000' broker-1/orders-0
+  kafsck dump --records --where 'header("trace") == "a17" || value == nil' broker-1/orders-0
   kafsck dump --indexes --times 2026-11-30T01:52:00Z..2026-11-30T01:53:00Z broker-1/orders-0`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -77,9 +82,13 @@ counts.
 	flags.Var(&opt.offsets, "offsets", "only batches, records and entries with offsets `A..B`, both included; A.., ..B or N")
 	flags.Var(&opt.positions, "positions", "only what touches the bytes `A..B` of the .log: batches, and entries of its .index")
 	flags.Var(&opt.times, "times", "only batches, records and entries with timestamps `A..B`: RFC 3339 or milliseconds")
+	flags.Var(&opt.epochs, "epochs", "only batches and records of the leader epochs `A..B`, both included; A.., ..B or N")
+	flags.Var(&opt.where, "where", "only lines of which this `EXPR` holds: 'codec == \"zstd\" && offset >= 1000'; see below")
 	flags.Var(&opt.values, "value-format", "how keys and values are shown: "+joinFormats(", ")+"; JSON has base64")
 	flags.BoolVar(&opt.full, "full", false, "do not cut long keys, values and lists")
+	flags.BoolVar(&opt.strict, "strict", false, "exit 1 for records of a type or version that kafsck does not know, and name each")
 	flags.Var(&opt.as, "as", "decode every FILE as this `KIND`, whatever its name: "+kindNames(", "))
+	addDumpFormat(a, cmd)
 	return cmd
 }
 
@@ -90,7 +99,12 @@ func (o *dumpOptions) selective() bool {
 
 // runDump prints every file that args name.
 func runDump(ctx context.Context, a *app, args []string, opt *dumpOptions) error {
+	where, err := newWhereFilter(opt)
+	if err != nil {
+		return err
+	}
 	d := newDumper(a, opt)
+	d.where = where
 	d.args(ctx, args)
 	return d.finish(ctx)
 }
@@ -120,13 +134,15 @@ func (d *dumper) finish(ctx context.Context) error {
 		d.a.complain("%s", knownFiles())
 		d.a.fail(exitIncomplete)
 	}
-	if d.opt.ranged() && d.sum.Batches == 0 && d.sum.Entries == 0 && d.sum.Files > 0 {
-		if d.indexes || d.opt.positions.set || d.opt.times.set {
+	if d.sum.Files > 0 && (d.where != nil && !d.named || d.where == nil && d.opt.ranged() && d.sum.Batches == 0 && d.sum.Entries == 0) {
+		if d.indexes || d.opt.positions.set || d.opt.times.set || d.opt.epochs.set || d.where != nil {
 			d.out.Note("Nothing matches %s", d.opt.ranges())
 		} else {
 			d.out.Note("No batch holds any of the offsets %s.", d.opt.offsets.String())
 		}
 	}
+	d.sum.NotAsked = d.where.notAsked()
+	d.where.tell(d.out)
 	d.sum.ExitCode = d.a.bits
 	d.out.Summary(&d.sum)
 	err := d.out.Err()

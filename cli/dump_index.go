@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"kafsck/internal/rofs"
+	"kafsck/query"
 	"kafsck/report"
 	"kafsck/segment"
 )
@@ -67,7 +68,14 @@ func (x *indexDump) announce(head func()) {
 		}
 		head()
 	}
-	if !x.d.opt.ranged() {
+	if !x.d.opt.partial() {
+		x.begin()
+	}
+}
+
+// asked announces the file if it is itself what --where asks for.
+func (x *indexDump) asked(line query.Line) {
+	if x.d.where != nil && !x.d.opt.ranged() && x.d.where.match(line) {
 		x.begin()
 	}
 }
@@ -96,11 +104,11 @@ func (x *indexDump) zero(number int64) {
 // endZeros tells of the entries of zero bytes before the one that comes now: a hole in a large
 // file is one line.
 func (x *indexDump) endZeros(width int64) {
-	if x.zeros > 0 {
+	if x.zeros > 0 && x.d.where.match(query.Line{Kind: query.ZeroEntries, Zeros: query.Zeros{Number: x.zerosAt, Count: x.zeros, Width: width}}) {
 		x.begin()
 		x.d.out.ZeroEntries(x.zerosAt, x.zeros, width)
-		x.zeros = 0
 	}
+	x.zeros = 0
 }
 
 // damaged sets the exit code for bytes that no broker writes, which are shown.
@@ -119,6 +127,7 @@ func (x *indexDump) shaped(of func(io.ReaderAt, int64) (segment.IndexShape, erro
 		return err
 	}
 	x.announce(func() { x.d.out.Index(&report.DumpIndex{Kind: string(x.t.kind), IndexShape: s}) })
+	x.asked(query.Line{Kind: query.IndexFile, IndexKind: string(x.t.kind), Index: s})
 	x.damaged(s.Remainder > 0)
 	return nil
 }
@@ -149,6 +158,7 @@ func (x *indexDump) offsets(ctx context.Context) error {
 		case !opt.offsets.meets(e.Offset, e.Offset) || !opt.positions.meets(e.Position, e.Position):
 		case zero:
 			x.zero(e.Number)
+		case !x.d.where.match(query.Line{Kind: query.IndexEntry, Offset: &e, OutOfOrder: flaw.OutOfOrder, Damage: flaw.Damage}):
 		default:
 			x.entry()
 			x.damaged(flaw.Damage != "")
@@ -184,6 +194,7 @@ func (x *indexDump) times(ctx context.Context) error {
 		case !opt.offsets.meets(e.Offset, e.Offset) || !opt.times.meets(e.Timestamp, e.Timestamp):
 		case zero:
 			x.zero(e.Number)
+		case !x.d.where.match(query.Line{Kind: query.TimeEntry, Time: &e, OutOfOrder: flaw.OutOfOrder, Damage: flaw.Damage}):
 		default:
 			x.entry()
 			x.damaged(flaw.Damage != "")
@@ -196,6 +207,7 @@ func (x *indexDump) times(ctx context.Context) error {
 func (x *indexDump) aborted(ctx context.Context) error {
 	shape := segment.IndexShape{Entries: x.size / segment.TxnEntrySize, Remainder: x.size % segment.TxnEntrySize}
 	x.announce(func() { x.d.out.Index(&report.DumpIndex{Kind: string(dumpTxnIndex), IndexShape: shape}) })
+	x.asked(query.Line{Kind: query.IndexFile, IndexKind: string(dumpTxnIndex), Index: shape})
 	x.damaged(shape.Remainder > 0)
 	opt := x.d.opt
 	for e, err := range segment.ScanTxnIndex(x.file, x.size) {
@@ -203,7 +215,7 @@ func (x *indexDump) aborted(ctx context.Context) error {
 			return err
 		}
 		// A refused entry is shown whatever was asked for: nothing behind it can be.
-		if e.Refused() || opt.offsets.meets(e.FirstOffset, e.LastOffset) {
+		if e.Refused() || opt.offsets.meets(e.FirstOffset, e.LastOffset) && x.d.where.match(query.Line{Kind: query.AbortedTxn, Aborted: &e}) {
 			x.entry()
 			x.damaged(e.Refused())
 			x.d.out.AbortedTxn(&e)
@@ -219,6 +231,7 @@ func (x *indexDump) snapshot(ctx context.Context) error {
 		return err
 	}
 	x.announce(func() { x.d.out.Snapshot(&report.DumpSnapshot{ProducerSnapshot: s, Offset: x.t.base}) })
+	x.asked(query.Line{Kind: query.Snapshot, Snapshot: s, SnapshotAt: x.t.base})
 	switch {
 	case s.Problem == nil:
 	case s.Problem.Limit():
@@ -235,7 +248,7 @@ func (x *indexDump) snapshot(ctx context.Context) error {
 		e := &s.Producers[i]
 		in := opt.offsets == everyOffset || e.HasBatch() && opt.offsets.meets(e.FirstOffset(), e.LastOffset) ||
 			e.CurrentTxnFirstOffset >= 0 && opt.offsets.meets(e.CurrentTxnFirstOffset, max(e.LastOffset, e.CurrentTxnFirstOffset))
-		if in && opt.times.meets(e.Timestamp, e.Timestamp) {
+		if in && opt.times.meets(e.Timestamp, e.Timestamp) && x.d.where.match(query.Line{Kind: query.Producer, Producer: e, Number: int64(i)}) {
 			x.entry()
 			x.d.out.Producer(i, e)
 		}

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kafsck/internal/visible"
+	"kafsck/segment"
 )
 
 // A range has both ends included. The zero value of those below is everything.
@@ -125,10 +128,51 @@ func rangeText(set bool, first, last int64, show func(int64) string) string {
 	return text
 }
 
-// ranged tells that only a part of a file was asked for.
-func (o *dumpOptions) ranged() bool {
-	return o.offsets != everyOffset || o.positions.set || o.times.set
+// epochRange is the value of --epochs: leader epochs of batches.
+type epochRange struct {
+	set         bool
+	first, last int64
 }
+
+func (r *epochRange) String() string { return rangeText(r.set, r.first, r.last, number) }
+func (r *epochRange) Type() string   { return "range" }
+
+// Set parses A..B, A.., ..B and N.
+func (r *epochRange) Set(s string) error {
+	first, last, err := parseRange(s, func(text string, _ bool) (int64, error) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 0 {
+			return 0, fmt.Errorf("%q is no leader epoch; want A..B (both included), A.., ..B or N", text)
+		}
+		return n, nil
+	})
+	if err == nil {
+		*r = epochRange{true, max(first, 0), last}
+	}
+	return err
+}
+
+// meets reports whether an epoch is in the range; -1, which says that it is not known, is in none.
+func (r *epochRange) meets(epoch int32) bool {
+	return !r.set || r.first <= int64(epoch) && int64(epoch) <= r.last
+}
+
+// inEpochs reports whether a batch has an epoch that was asked for. Messages of the old formats
+// have none.
+func (l *logDump) inEpochs(f *segment.Frame) bool {
+	if f.Kind == segment.Legacy {
+		return !l.d.opt.epochs.set
+	}
+	return l.d.opt.epochs.meets(f.Batch.PartitionLeaderEpoch)
+}
+
+// ranged tells that only a part of a file was asked for by a range.
+func (o *dumpOptions) ranged() bool {
+	return o.offsets != everyOffset || o.positions.set || o.times.set || o.epochs.set
+}
+
+// partial tells that only a part of a file was asked for.
+func (o *dumpOptions) partial() bool { return o.ranged() || o.where != "" }
 
 // ranges are the ranges asked for, as they are typed.
 func (o *dumpOptions) ranges() string {
@@ -142,15 +186,25 @@ func (o *dumpOptions) ranges() string {
 	if o.times.set {
 		list = append(list, "--times "+o.times.String())
 	}
+	if o.epochs.set {
+		list = append(list, "--epochs "+o.epochs.String())
+	}
+	if o.where != "" {
+		list = append(list, "--where "+visible.Word(string(o.where)))
+	}
 	return strings.Join(list, " ")
 }
 
 // hasValues tells whether what a file of a kind holds has what the ranges ask for: an
-// offset, a position in the .log, a time. Where not, nothing of it can be in them.
+// offset, a position in the .log, a time, a leader epoch. Where not, nothing of it can be in them.
 func (o *dumpOptions) hasValues(k dumpKind) bool {
-	switch k {
-	case dumpLog, dumpMetadata:
+	if k.isLog() {
 		return true
+	}
+	if k.isIndex() && o.epochs.set {
+		return false
+	}
+	switch k {
 	case dumpIndex:
 		return !o.times.set
 	case dumpTimeIndex, dumpSnapshot:

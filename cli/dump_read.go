@@ -3,21 +3,21 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"kafsck/batch"
 	"kafsck/checkpoint"
-	"kafsck/kraft"
+	"kafsck/query"
 	"kafsck/report"
 	"kafsck/segment"
 )
 
 // maxTextFile bounds the text files that dump reads, in bytes.
-const maxTextFile = 64 << 20
+const maxTextFile = 16 << 20
 
 // one decodes one file.
 func (d *dumper) one(ctx context.Context, t *dumpTarget) {
+	d.where.in(t)
 	if t.kind.isLog() {
 		d.log(ctx, t)
 		return
@@ -27,52 +27,70 @@ func (d *dumper) one(ctx context.Context, t *dumpTarget) {
 		d.index(ctx, t)
 		return
 	}
+	if t.kind == dumpOther {
+		if d.keeps(t, max(t.file.Size, 0), query.Line{Kind: query.OtherFile, Name: t.file.Name, Why: otherFiles[t.file.Name]}) {
+			d.out.Other(t.file.Name, otherFiles[t.file.Name])
+		}
+		return
+	}
 	b, err := t.file.ReadAll(maxTextFile)
 	if err != nil {
 		d.failed(t.shown, segment.PlainCause(err))
 		return
 	}
-	d.begin(t, int64(len(b)))
 	var bad *checkpoint.Malformed
+	var line query.Line
+	var show func()
 	switch t.kind {
 	case dumpEpochs:
 		f := checkpoint.ParseEpochs(b)
-		d.out.Epochs(f)
-		bad = f.Malformed
+		line, bad = query.Line{Kind: query.EpochFile, Epochs: f}, f.Malformed
+		show = func() { d.out.Epochs(f) }
 	case dumpWatermarks, dumpRecovery, dumpLogStarts, dumpCleaner:
 		f := checkpoint.ParseOffsets(b)
-		d.out.Offsets(string(t.kind), f)
-		bad = f.Malformed
+		line, bad = query.Line{Kind: query.OffsetFile, Offsets: f, Name: string(t.kind)}, f.Malformed
+		show = func() { d.out.Offsets(string(t.kind), f) }
 	case dumpPartition:
 		f := checkpoint.ParsePartitionMetadata(b)
-		d.out.PartitionMetadata(f)
-		bad = f.Malformed
+		line, bad = query.Line{Kind: query.PartitionFile, Partition: f}, f.Malformed
+		show = func() { d.out.PartitionMetadata(f) }
 	case dumpProperties:
 		f := checkpoint.ParseMetaProperties(b)
-		d.out.MetaProperties(f)
-		bad = f.Malformed
+		line, bad = query.Line{Kind: query.PropertiesFile, Properties: f}, f.Malformed
+		show = func() { d.out.MetaProperties(f) }
 	case dumpQuorum:
 		f := checkpoint.ParseQuorumState(b)
-		d.out.QuorumState(f)
-		bad = f.Malformed
+		line, bad = query.Line{Kind: query.QuorumFile, Quorum: f}, f.Malformed
+		show = func() { d.out.QuorumState(f) }
 	case dumpCleanStopped:
-		d.out.CleanShutdown(checkpoint.ParseCleanShutdown(b))
+		f := checkpoint.ParseCleanShutdown(b)
+		line = query.Line{Kind: query.ShutdownFile, Shutdown: f}
+		show = func() { d.out.CleanShutdown(f) }
 	default:
 		panic("cli: dump of unknown kind " + string(t.kind))
 	}
+	if !d.keeps(t, int64(len(b)), line) {
+		return
+	}
+	show()
 	if bad != nil && !t.ignored() {
 		d.a.fail(exitFindings)
 	}
 }
 
-// begin names a file.
-func (d *dumper) begin(t *dumpTarget, size int64) {
+// keeps counts a file that is one line, and names it if that is asked for.
+func (d *dumper) keeps(t *dumpTarget, size int64, line query.Line) bool {
 	d.sum.Files++
 	d.sum.Bytes += size
+	if !d.where.match(line) {
+		return false
+	}
 	d.name(t, size)
+	return true
 }
 
 func (d *dumper) name(t *dumpTarget, size int64) {
+	d.named = true
 	d.out.File(&report.DumpFile{Path: t.shown, Size: size, Partition: t.owner.partition, TopicID: t.owner.topicID, Broker: t.owner.broker, Ignored: t.ignored()})
 }
 
@@ -89,8 +107,11 @@ func (d *dumper) log(ctx context.Context, t *dumpTarget) {
 		d.failed(t.shown, segment.PlainCause(err))
 		return
 	}
-	l := logDump{d: d, t: t, size: info.Size(), next: t.base, decompressor: batch.NewDecompressor(batch.DefaultLimit)}
-	if !d.opt.ranged() {
+	l := logDump{d: d, t: t, size: info.Size(), next: t.base, decompressor: batch.NewDecompressor(batch.DefaultLimit), decoder: t.owner.decoder}
+	if t.kind != dumpLog {
+		l.decoder = t.kind
+	}
+	if !d.opt.partial() {
 		l.begin() // else only a log with something to show is named
 	}
 	defer l.count()
@@ -118,6 +139,7 @@ type logDump struct {
 	size         int64
 	begun        bool
 	decompressor *batch.Decompressor
+	decoder      dumpKind // what its records are; dumpNothing: what producers sent
 
 	// Bytes that are no batch have no offsets: whether they could hold some that were
 	// asked for shows only with the next batch. Until then they wait here.
@@ -125,10 +147,9 @@ type logDump struct {
 	next    int64 // offset behind the last batch, below 0 unknown
 	shown   bool  // the last batch was shown
 	zeros   bool  // the last frame shown was zeros
-	legacy  bool  // it was told that messages of old formats are not shown
-}
 
-var errLegacyRecords = errors.New("keys and values of message formats 0 and 1 (before Kafka 0.11) are not decoded, here and further down")
+	unshown *segment.Frame // of which --where will have records, or not; nil none
+}
 
 // maxWaiting bounds logDump.waiting; beyond it bytes are shown, asked for or not.
 const maxWaiting = 1000
@@ -157,7 +178,7 @@ func (l *logDump) take(ctx context.Context, f *segment.Frame) {
 			first = l.next // a wrapper says where it ends only
 		}
 	default:
-		if !l.d.opt.positions.meets(f.Pos, f.End()-1) {
+		if !l.d.opt.positions.meets(f.Pos, f.End()-1) || !l.d.where.frame(f) {
 			return
 		}
 		w := *f
@@ -168,7 +189,7 @@ func (l *logDump) take(ctx context.Context, f *segment.Frame) {
 		return
 	}
 	wanted := (l.d.opt.offsets.meets(first, last) || last < first && l.d.opt.offsets.meets(first, first)) &&
-		l.d.opt.positions.meets(f.Pos, f.End()-1) && l.inTimes(f)
+		l.d.opt.positions.meets(f.Pos, f.End()-1) && l.inEpochs(f) && l.inTimes(f) && l.d.where.batch(f)
 	l.flush(first, wanted)
 	if last >= first && last < math.MaxInt64 {
 		l.next = last + 1
@@ -177,14 +198,25 @@ func (l *logDump) take(ctx context.Context, f *segment.Frame) {
 		l.zeros = false
 		return
 	}
-	l.show(f)
+	if l.unshown = nil; l.d.where.ofRecords() {
+		l.unshown = f // until one of its records is shown
+	} else {
+		l.show(f)
+	}
 	switch {
 	case !l.d.opt.records:
 	case f.Kind == segment.Batch:
 		l.records(ctx, f)
-	case !l.legacy:
-		l.legacy = true // once a file: every message is a frame
-		l.undecoded(errLegacyRecords)
+	case f.Kind == segment.Legacy:
+		l.legacyRecords(ctx, f)
+	}
+}
+
+// showBatch shows the batch of a record that is shown.
+func (l *logDump) showBatch() {
+	if f := l.unshown; f != nil {
+		l.unshown = nil
+		l.show(f)
 	}
 }
 
@@ -227,10 +259,10 @@ func (l *logDump) inTimes(f *segment.Frame) bool {
 }
 
 // flush shows what waits, if it could hold an offset that was asked for: one below end,
-// where the next batch begins. It has no times: it is in a range of them if the batch before
-// it or the next one is.
+// where the next batch begins. It has no times and epochs: it is in a range of them if the
+// batch before it or the next one is.
 func (l *logDump) flush(end int64, next bool) {
-	if len(l.waiting) > 0 && l.d.opt.offsets.meets(l.next, max(end, l.next)) && (!l.d.opt.times.set || l.shown || next) {
+	if len(l.waiting) > 0 && l.d.opt.offsets.meets(l.next, max(end, l.next)) && (!l.d.opt.times.set && !l.d.opt.epochs.set || l.shown || next) {
 		for i := range l.waiting {
 			l.show(&l.waiting[i])
 		}
@@ -278,55 +310,4 @@ func (l *logDump) show(f *segment.Frame) {
 	default: // zeros and a torn batch at the end are what a kill leaves behind
 		s.Other += f.Len
 	}
-}
-
-// records prints the records of a batch.
-func (l *logDump) records(ctx context.Context, f *segment.Frame) {
-	if f.Raw == nil {
-		l.undecoded(fmt.Errorf("%w: the batch has %d bytes, at most %d are held in memory", batch.ErrTooLarge, f.Len, segment.MaxRaw))
-		return
-	}
-	for r, err := range f.Batch.Records(l.decompressor) {
-		if err != nil {
-			l.undecoded(err)
-			return
-		}
-		if l.d.stopped(ctx) {
-			return
-		}
-		if !l.d.opt.offsets.meets(r.Offset, r.Offset) || !l.d.opt.times.meets(r.Timestamp, r.Timestamp) {
-			continue
-		}
-		rec := report.DumpRecord{Frame: f, Record: &r}
-		switch {
-		case f.Batch.Attributes.Control():
-			c, err := batch.ParseControl(r.Key, r.Value)
-			if err != nil {
-				rec.Why = err.Error()
-			} else {
-				rec.Control = &c
-			}
-		case l.t.kind == dumpMetadata, l.t.owner.metadata:
-			m, err := kraft.DecodeRecord(r.Value)
-			if err != nil {
-				rec.Why = err.Error()
-			} else {
-				rec.Metadata = &m
-			}
-		}
-		l.d.sum.Shown++
-		l.d.out.Record(&rec)
-	}
-}
-
-// undecoded tells of records that are not shown: because of what their bytes are, or
-// because of a limit of ours.
-func (l *logDump) undecoded(err error) {
-	limit := errors.Is(err, batch.ErrTooLarge) || errors.Is(err, errLegacyRecords)
-	if limit {
-		l.d.a.fail(exitIncomplete)
-	} else {
-		l.d.a.fail(exitFindings)
-	}
-	l.d.out.Undecoded(err.Error(), limit)
 }

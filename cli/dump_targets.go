@@ -22,7 +22,11 @@ type dumper struct {
 	out report.Dump
 	sum report.DumpSummary
 
-	indexes bool // an index file or a snapshot was read
+	where *whereFilter // nil: everything is shown
+	named bool         // a file had something to show
+
+	indexes   bool // an index file or a snapshot was read
+	explained bool // it was told what dump decodes
 }
 
 // dumpTarget is one file to decode.
@@ -42,7 +46,7 @@ type dumpOwner struct {
 	partition string // "t-0", "" none or unknown
 	topicID   string
 	broker    *incident.BrokerRef
-	metadata  bool // of __cluster_metadata
+	decoder   dumpKind // what the records of its log are; dumpNothing: what producers sent
 }
 
 // stopped tells that nothing more should be read.
@@ -82,13 +86,16 @@ func (d *dumper) fileArg(ctx context.Context, arg string) {
 	if f == nil {
 		return
 	}
-	t := dumpTarget{file: f, kind: d.opt.as, shown: filepath.ToSlash(arg), base: f.BaseOffset}
+	t := dumpTarget{file: f, kind: d.opt.as, shown: filepath.ToSlash(arg), base: baseOffsetOf(f)}
 	if t.kind == dumpNothing {
 		t.kind = kindOfFile(f)
 	}
 	if t.kind == dumpNothing {
 		d.a.complain("%s: dump does not know this kind of file", arg)
-		d.a.complain("%s", knownFiles())
+		if !d.explained {
+			d.explained = true
+			d.a.complain("%s", knownFiles())
+		}
 		d.a.fail(exitIncomplete)
 		d.sum.Failed++
 		if d.a.json {
@@ -97,9 +104,6 @@ func (d *dumper) fileArg(ctx context.Context, arg string) {
 		return
 	}
 	t.owner = ownerOf(arg, f, d.opt.input.brokers)
-	if f.Kind == logdir.KindMetadataSnapshot || f.Kind == logdir.KindBootstrap {
-		t.owner.metadata = true
-	}
 	d.one(ctx, &t)
 }
 
@@ -149,6 +153,9 @@ func ownerOf(arg string, f *logdir.File, ids []logdir.BrokerID) dumpOwner {
 		}
 		return dumpOwner{}
 	}
+	if filepath.Base(dir) == remoteIndexCache {
+		dir = filepath.Dir(dir)
+	}
 	fsys, err := rofs.Dir(dir)
 	if err != nil {
 		return dumpOwner{}
@@ -177,7 +184,10 @@ func ofPartition(k logdir.Kind) bool {
 }
 
 func ownerOfPartition(p *logdir.Partition) dumpOwner {
-	o := dumpOwner{broker: brokerRef(p.LogDir.Broker), metadata: p == p.LogDir.Metadata}
+	o := dumpOwner{broker: brokerRef(p.LogDir.Broker), decoder: decoderOf(p.Topic)}
+	if p == p.LogDir.Metadata {
+		o.decoder = dumpMetadata
+	}
 	if p.Partition >= 0 {
 		o.partition = p.Name()
 	}
@@ -204,6 +214,10 @@ func (d *dumper) wholeCase(ctx context.Context, c *logdir.Case) {
 		for _, ld := range b.Dirs {
 			if !ld.Partial && !d.opt.selective() { // what lies around a partition was not asked for
 				for f := range ld.AllFiles() {
+					if f.Kind == logdir.KindRemoteIndexCache {
+						d.indexCache(ctx, f, dumpOwner{broker: brokerRef(b)})
+						continue
+					}
 					d.entry(ctx, f, dumpOwner{broker: brokerRef(b)})
 				}
 			}
@@ -260,7 +274,7 @@ func (d *dumper) partition(ctx context.Context, p *logdir.Partition) {
 // entry decodes one file of a directory, if it can be.
 func (d *dumper) entry(ctx context.Context, f *logdir.File, owner dumpOwner) {
 	kind := kindOfFile(f)
-	if d.stopped(ctx) || kind == dumpNothing || !f.Mode.IsRegular() || f.Err != nil {
+	if d.stopped(ctx) || kind == dumpNothing || kind == dumpOther || !f.Mode.IsRegular() || f.Err != nil {
 		return
 	}
 	switch {
@@ -271,10 +285,28 @@ func (d *dumper) entry(ctx context.Context, f *logdir.File, owner dumpOwner) {
 	case d.opt.ranged() && kind != dumpLog:
 		return // text has no records, and a snapshot's count from 0
 	}
-	if kind == dumpMetadata {
-		owner.metadata = true
+	d.one(ctx, &dumpTarget{file: f, kind: kind, shown: f.Path, owner: owner, base: baseOffsetOf(f)})
+}
+
+// remoteIndexCache is the directory of indexes that were fetched from a remote tier.
+const remoteIndexCache = "remote-log-index-cache"
+
+// indexCache decodes the indexes in it.
+func (d *dumper) indexCache(ctx context.Context, f *logdir.File, owner dumpOwner) {
+	if !d.opt.indexes {
+		return
 	}
-	d.one(ctx, &dumpTarget{file: f, kind: kind, shown: f.Path, owner: owner, base: f.BaseOffset})
+	files, err := f.Cached()
+	if err != nil {
+		d.failed(f.Path, err)
+	}
+	for _, cached := range files {
+		if cached.Err != nil {
+			d.failed(cached.Path, cached.Err)
+			continue
+		}
+		d.entry(ctx, cached, owner)
+	}
 }
 
 // failed tells of a file that could not be read, or not to its end.

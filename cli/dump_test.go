@@ -149,8 +149,8 @@ func TestDumpDamage(t *testing.T) {
 		{"batch records=3 codec=zstd ; damage batch=0 field=payload flip=7 fixcrc", exitFindings, []string{"batch 0..2", "undecoded"}, "the records cannot be decoded: cannot decompress"},
 		{"batch records=3 ; damage batch=0 field=attributes set=7 fixcrc", exitFindings, []string{"batch 0..2", "undecoded"}, "invalid(7)"},
 		{"batch ; batch ; damage batch=0 field=length flip=3 ; batch", exitFindings, []string{"batch 0..0", "record 0", "batch 1..1", "record 1", "batch 2..2", "record 2"}, "bad length"},
-		{"message magic=1 ; message magic=0 count=2 codec=gzip", exitIncomplete, []string{"legacy at 0", "undecoded", "legacy at 38"}, "message format 0, wrapper: the offset is that of its last message"},
-		{"message magic=1 ; message magic=1 ; damage batch=0 field=crc flip=1", exitFindings | exitIncomplete, []string{"legacy at 0", "undecoded", "legacy at 38"}, "checksum mismatch"},
+		{"message magic=1 ; message magic=0 count=2 codec=gzip", 0, []string{"legacy at 0", "record 0", "legacy at 38", "record 1", "record 2"}, "message format 0, wrapper: the offset is that of its last message"},
+		{"message magic=1 ; message magic=1 ; damage batch=0 field=crc flip=1", exitFindings, []string{"legacy at 0", "record 0", "legacy at 38", "record 1"}, "checksum mismatch"},
 		{"batch ; torn bytes=60", 0, []string{"torn at 0"}, "torn: a batch that does not end in this file"},
 	} {
 		file := filepath.Join(logtest.Dir(t, "topic t-0 ; segment 0\n"+c.spec), "t-0", logtest.LogName(0))

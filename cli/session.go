@@ -49,12 +49,12 @@ func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *in
 	opt.Progress = s.progress.add
 	s.inc = incident.Open(c, opt)
 	c.Notes = append(c.Notes, s.inc.Notes...)
-	if len(s.inc.Errors) > 0 {
-		a.fail(exitIncomplete)
-	}
 	if opt.Files {
 		s.findings = s.inc.Findings()
 		s.scope.AddFindings(s.findings)
+	}
+	if len(s.inc.Errors) > 0 {
+		a.fail(exitIncomplete)
 	}
 	s.scope.Brokers = len(c.Brokers)
 	s.scope.Errors = len(c.Errors) + len(s.inc.Errors)
@@ -106,7 +106,7 @@ func (s *session) nothingFound(args []string) error {
 	for _, b := range s.c.Brokers {
 		for _, d := range b.Dirs {
 			if d.Metadata != nil {
-				return fmt.Errorf("only cluster metadata in %s, %s: nothing to compare or judge", strings.Join(args, ", "), what)
+				return fmt.Errorf("only cluster metadata in %s, %s: nothing to compare or judge; kafsck history and kafsck check read the metadata", strings.Join(args, ", "), what)
 			}
 		}
 	}

@@ -36,6 +36,7 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 	defer s.close()
 	oneBroker := s.brokersWithData <= 1
 	a.fail(listBits(s.findings, finding.Severity(o.judge.failOn)))
+	var later []finding.Finding
 	bits := func(p *incident.Partition) int {
 		n := divergenceBits(p) | lossBits(p) | findingBits(p, finding.Severity(o.judge.failOn))
 		if !oneBroker {
@@ -46,6 +47,12 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 	return s.give(ctx, answer{
 		verb: "triage", judged: true, bits: bits,
 		whole: func(j *report.JSON) { j.CaseFindings(s.c, s.findings) },
+		later: func() {
+			later = s.inc.LaterFindings()
+			s.scope.AddFindings(later)
+			a.fail(listBits(later, finding.Severity(o.judge.failOn)))
+		},
+		end: func(j *report.JSON) { j.CaseFindings(s.c, later) },
 		lines: func(j *report.JSON, p *incident.Partition) {
 			j.Replicas(p)
 			j.Ruling(p)
@@ -57,7 +64,11 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 			t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker}
 			t.Errors(s.errors())
 			t.Findings(s.findings)
-			return t.Add, func() error { t.Notes(append(s.c.Notes, s.inc.LaterNotes()...)); return t.Print(a.stdout, a.bits) }
+			return t.Add, func() error {
+				t.Findings(later)
+				t.Notes(append(s.c.Notes, s.inc.LaterNotes()...))
+				return t.Print(a.stdout, a.bits)
+			}
 		},
 	})
 }

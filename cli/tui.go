@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kafsck/broker"
 	"kafsck/incident"
 	"kafsck/internal/outfile"
 	"kafsck/logdir"
@@ -21,11 +22,12 @@ import (
 type tuiOptions struct {
 	input inputOptions
 	judge judgeOptions
+	kafka versionFlag
 	theme string
 }
 
 func newTUICommand(a *app) *cobra.Command {
-	o := &tuiOptions{}
+	o := &tuiOptions{kafka: versionFlag(broker.Latest)}
 	cmd := &cobra.Command{
 		Use:   "tui PATH...",
 		Short: "Browse an incident on the terminal",
@@ -43,6 +45,7 @@ is lost, down to the bytes of a batch. It opens at once and reads in the backgro
 	o.input.addFlags(cmd.Flags())
 	o.judge.addFlags(cmd.Flags())
 	o.judge.addGradeFlags(cmd.Flags())
+	cmd.Flags().Var(&o.kafka, "kafka", "the `RELEASE` of Kafka that starts and leaders are predicted for, such as 3.9 or 2.8")
 	cmd.Flags().StringVar(&o.theme, "theme", "", "colours for a `BACKGROUND`: dark, light, or plain for none (default: by NO_COLOR and COLORFGBG, else dark)")
 	return cmd
 }
@@ -57,8 +60,12 @@ func runTUI(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *t
 			return usagef("%s: there is no such file or directory", path)
 		}
 	}
+	release := broker.Version{}
+	if cmd.Flags().Changed("kafka") {
+		release = broker.Version(o.kafka)
+	}
 	return a.browse(ctx, browse{
-		cmd: cmd, args: args, input: &o.input, judge: opt, theme: o.theme,
+		cmd: cmd, args: args, input: &o.input, judge: opt, theme: o.theme, kafka: release,
 		discover: func() (*logdir.Case, error) {
 			return logdir.Discover(args, logdir.Options{BrokerIDs: o.input.brokers})
 		},
@@ -72,6 +79,7 @@ type browse struct {
 	input    *inputOptions
 	judge    incident.Options
 	theme    string
+	kafka    broker.Version
 	tour     []string
 	discover func() (*logdir.Case, error)
 }
@@ -99,6 +107,7 @@ func (a *app) browse(ctx context.Context, b browse) error {
 		Command: again,
 		Save:    func(name string, write func(io.Writer) error) error { return saveBeside(name, b.args, write) },
 		Theme:   b.theme,
+		Kafka:   b.kafka,
 		Tour:    b.tour,
 		In:      in,
 		Out:     out,

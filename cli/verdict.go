@@ -53,6 +53,17 @@ func listBits(list []finding.Finding, failOn finding.Severity) int {
 	return 0
 }
 
+// undecodedBits: batches that decompress to more than is decoded. What their records are is not
+// known, so that a check that was asked to read every record is not complete.
+func undecodedBits(p *incident.Partition) int {
+	for i := range p.Findings {
+		if p.Findings[i].Code == "records-not-decoded" {
+			return exitIncomplete
+		}
+	}
+	return 0
+}
+
 // judgedBits: a partition of which it cannot be told.
 func judgedBits(p *incident.Partition) int {
 	if !p.Ruling.Judged {

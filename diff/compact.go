@@ -80,7 +80,7 @@ func (w *compactWalk) span(s replica.Span) error {
 		switch {
 		case ok[0] && ok[1] && head[0].offset == head[1].offset:
 			x, y := &head[0], &head[1]
-			if x.content == y.content && x.control == y.control && x.block.Epoch == y.block.Epoch {
+			if x.sameRecord(y) && (x.block.Epoch == y.block.Epoch || x.block.Legacy || y.block.Legacy) {
 				w.same(x.offset)
 			} else {
 				w.conflict(x, y)
@@ -233,7 +233,7 @@ func missingCompacted(log, holder Content, from int64) ([]Gone, error) {
 	var failed error
 	w := &compactWalk{c: c, from: from, to: to, same: func(int64) {},
 		conflict: func(x, y *entry) {
-			if x.content != y.content || x.control != y.control {
+			if !x.sameRecord(y) {
 				found = append(found, Gone{From: y.offset, To: y.offset + 1, Reason: Other})
 			}
 		},

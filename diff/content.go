@@ -66,8 +66,12 @@ func (c LogContent) Differing(o Content) []replica.Span {
 	return o.Differing(c)
 }
 
-// Records implements Content.
+// Records implements Content. What ends inside the last message of a compressed one is no
+// error: brokers read it like that.
 func (c LogContent) Records(b *replica.Block, d *batch.Decompressor) iter.Seq2[batch.Record, error] {
+	if b.Legacy {
+		return c.messages(b, d)
+	}
 	return func(yield func(batch.Record, error) bool) {
 		v, _, err := c.Log.Batch(b, nil)
 		if err != nil {
@@ -78,6 +82,25 @@ func (c LogContent) Records(b *replica.Block, d *batch.Decompressor) iter.Seq2[b
 		for r, err := range v.Records(d) {
 			r.Offset += shift
 			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// messages yields the records of a message of format 0 or 1.
+func (c LogContent) messages(b *replica.Block, d *batch.Decompressor) iter.Seq2[batch.Record, error] {
+	return func(yield func(batch.Record, error) bool) {
+		raw, err := c.Log.ReadRaw(b.Segment, b.Position, b.Length, nil)
+		if err != nil {
+			yield(batch.Record{}, err)
+			return
+		}
+		for r, err := range batch.LegacyRecords(raw, d) {
+			if errors.Is(err, batch.ErrTorn) {
+				return
+			}
+			if !yield(r.Record, err) || err != nil {
 				return
 			}
 		}

@@ -137,6 +137,10 @@ func (m *missing) block(b *replica.Block, from int64) error {
 		m.plain(b, from)
 		return nil
 	}
+	if len(m.overlap) == 1 && singles(b, &m.overlap[0].block) {
+		m.add(Gone{From: max(from, b.Base), To: b.Next(), Reason: Other}) // their bytes differ
+		return nil
+	}
 	mine, err := entries(m.holder, b, m.d, m.h)
 	if errors.Is(err, errUndecodable) {
 		m.add(Gone{From: max(from, b.Base), To: b.Next(), Reason: Other})
@@ -209,7 +213,7 @@ func (m *missing) lookup(e *entry) (reason Reason, gone bool) {
 			}
 			return 0
 		})
-		if ok && t.entries[at].content == e.content && t.entries[at].control == e.control {
+		if ok && t.entries[at].sameRecord(e) {
 			return 0, false
 		}
 	}

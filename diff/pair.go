@@ -35,6 +35,9 @@ func Pair(a, b Content, opt Options) ([]Divergence, error) {
 	for _, span := range spans {
 		p.broken(span.From)
 		err := differences(a, b, span.From, span.To, p.equal, p.differ)
+		if err == nil {
+			err = p.err
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -96,6 +99,7 @@ type pairWalk struct {
 	from  int64 // the later log start: nothing below it is compared
 	open  *region
 	found []Divergence
+	err   error // a failed read
 }
 
 func (p *pairWalk) equal(at int64) {
@@ -125,6 +129,13 @@ func (p *pairWalk) close(equalFrom *int64) {
 }
 
 func (p *pairWalk) differ(c *chunk) {
+	if p.err != nil || c.byRecord() && p.differRecords(c) {
+		return
+	}
+	p.differBlocks(c)
+}
+
+func (p *pairWalk) differBlocks(c *chunk) {
 	kind, bad := p.classify(c)
 	if p.open != nil && (p.open.kind != kind || p.open.bad != bad) {
 		// A fork goes on through whatever else differs behind it until the logs meet

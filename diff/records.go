@@ -17,18 +17,40 @@ const maxBatchBytes = batch.DefaultLimit
 
 // entry is one record reduced to what comparison needs.
 type entry struct {
-	offset  int64
-	content xxh3.Uint128 // key, value, headers, timestamp
-	key     xxh3.Uint128
-	hasKey  bool
-	null    bool // null value: a tombstone when the record has a key
-	control bool
-	block   *replica.Block // the block it lies in
+	offset    int64
+	content   xxh3.Uint128 // key and value
+	headers   xxh3.Uint128 // zero without any
+	timestamp int64
+	key       xxh3.Uint128
+	hasKey    bool
+	null      bool // null value: a tombstone when the record has a key
+	control   bool
+	opaque    bool           // not decoded: content stands for the bytes of the batch
+	block     *replica.Block // the block it lies in
 }
 
-// contentHash covers what makes a record the same record: timestamp, key, value
-// and headers. Lengths are hashed too, so that no two fields can trade bytes.
-func contentHash(h *xxh3.Hasher, r *batch.Record) xxh3.Uint128 {
+// sameRecord reports whether two entries are the same record: timestamp, key, value and
+// headers.
+//
+// While brokers of two versions, or with two settings of log.message.format.version, held
+// replicas of one partition, a leader gave followers the format they asked for. Down from
+// format 2 a record loses its headers, down from 1 its timestamp; that is no other record.
+//
+// Source: KafkaApis.handleFetchRequest (maybeConvertFetchedData), RecordsUtil.downConvert.
+func (e *entry) sameRecord(o *entry) bool {
+	if e.content != o.content || e.control != o.control || e.opaque != o.opaque {
+		return false
+	}
+	a, b := e.block.Magic, o.block.Magic
+	if a != b && min(a, b) == 0 {
+		return true
+	}
+	return e.timestamp == o.timestamp && (e.headers == o.headers || a != b)
+}
+
+// fill takes over what makes a record the same record. Lengths are hashed too, so that no
+// two fields can trade bytes.
+func (e *entry) fill(h *xxh3.Hasher, r *batch.Record) {
 	h.Reset()
 	var n [8]byte
 	put := func(b []byte) {
@@ -40,15 +62,22 @@ func contentHash(h *xxh3.Hasher, r *batch.Record) xxh3.Uint128 {
 		h.Write(n[:])
 		h.Write(b)
 	}
-	binary.BigEndian.PutUint64(n[:], uint64(r.Timestamp))
-	h.Write(n[:])
+	e.timestamp = r.Timestamp
 	put(r.Key)
 	put(r.Value)
-	for _, x := range r.Headers {
-		put([]byte(x.Key))
-		put(x.Value)
+	e.content = h.Sum128()
+	if len(r.Headers) > 0 {
+		h.Reset()
+		for _, x := range r.Headers {
+			put([]byte(x.Key))
+			put(x.Value)
+		}
+		e.headers = h.Sum128()
 	}
-	return h.Sum128()
+	e.hasKey, e.null = r.Key != nil, r.Value == nil
+	if e.hasKey {
+		e.key = xxh3.Hash128(r.Key)
+	}
 }
 
 // errUndecodable says that a batch with a good CRC does not hold records that
@@ -58,18 +87,13 @@ var errUndecodable = errors.New("records cannot be decoded")
 // entries decodes the records of one block. A failed read is returned as such;
 // bytes that are no records give errUndecodable.
 func entries(c Content, b *replica.Block, d *batch.Decompressor, h *xxh3.Hasher) ([]entry, error) {
-	if b.Legacy {
-		return nil, errUndecodable
-	}
 	var out []entry
 	for r, err := range c.Records(b, d) {
 		if err != nil {
 			return nil, readOr(err, errUndecodable)
 		}
-		e := entry{offset: r.Offset, content: contentHash(h, &r), control: b.Control(), null: r.Value == nil, hasKey: r.Key != nil, block: b}
-		if e.hasKey {
-			e.key = xxh3.Hash128(r.Key)
-		}
+		e := entry{offset: r.Offset, control: b.Control(), block: b}
+		e.fill(h, &r)
 		out = append(out, e)
 	}
 	return out, nil
@@ -109,7 +133,7 @@ func stream(c Content, from, to int64, lost func(*replica.Block)) iter.Seq2[entr
 					lost(&block)
 				}
 				// Without its records the batch stands for itself: equal only to the same bytes.
-				whole := entry{offset: max(b.Base, from), content: xxh3.Uint128{Hi: uint64(b.Length), Lo: uint64(b.CRC)}, block: &block}
+				whole := entry{offset: max(b.Base, from), content: xxh3.Uint128{Hi: uint64(b.Length), Lo: uint64(b.CRC)}, opaque: true, block: &block}
 				if !yield(whole, nil) {
 					return
 				}
@@ -140,7 +164,7 @@ func Records(c Content, spans []replica.Span) iter.Seq2[batch.Record, error] {
 					yield(batch.Record{}, err)
 					return
 				}
-				if !b.Whole() || b.Legacy {
+				if !b.Whole() {
 					continue
 				}
 				block := b
@@ -162,13 +186,17 @@ func Records(c Content, spans []replica.Span) iter.Seq2[batch.Record, error] {
 }
 
 // CountRecords returns how many records of a block lie in [from, to): the
-// header's count for a whole block, else by decoding. Where a part of a block
+// header's count for a whole block, else by decoding (a compressed message of format 0 or 1
+// has no count). Where a part of a block
 // cannot be decoded its offsets are counted.
 func CountRecords(c Content, b *replica.Block, from, to int64) (int64, error) {
-	if b.Legacy || b.Records < 0 {
+	if b.Legacy && b.Codec == batch.None {
 		return to - from, nil
 	}
-	if from <= b.Base && to >= b.Next() {
+	if b.Records < 0 && !b.Legacy {
+		return to - from, nil
+	}
+	if b.Records >= 0 && from <= b.Base && to >= b.Next() {
 		return int64(b.Records), nil
 	}
 	if int64(b.Records) == b.Last-b.Base+1 {

@@ -16,6 +16,11 @@ type chunk struct {
 	flaws    [2]replica.Flaw
 	whole    [2]bool // every block of the side is whole
 	again    [2]bool // the side has stored these offsets before: its segments overlap
+
+	// Messages of old formats: see keep.
+	legacy  bool
+	partial bool // blocks does not hold all of them
+	blocks  [2][]replica.Block
 }
 
 // side is one log in the walk.
@@ -47,6 +52,7 @@ func (s *side) advance() {
 }
 
 func (c *chunk) take(side int, b replica.Block) {
+	c.keep(side, &b)
 	if c.first[side] == nil {
 		x := b
 		c.first[side] = &x

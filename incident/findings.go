@@ -23,7 +23,8 @@ func (j *judgement) check(ctx context.Context) {
 		if !c.readable() {
 			continue
 		}
-		s := check.Subject{Partition: p.Name, TopicID: p.TopicID, Broker: c.Broker.Name, Compacted: p.Ruling.Policy == compactPolicy}
+		s := check.Subject{Partition: p.Name, TopicID: p.TopicID, Broker: c.Broker.Name, Compacted: p.Ruling.Policy == compactPolicy,
+			PolicyKnown: p.Ruling.PolicySource == "metadata", RetentionMs: j.retention()}
 		if err := explainChecksums(ctx, c.Log); err != nil {
 			if ctx.Err() == nil {
 				c.Err = err
@@ -33,11 +34,16 @@ func (j *judgement) check(ctx context.Context) {
 		}
 		p.Findings = append(p.Findings, check.Log(c.Log, s)...)
 		p.Findings = append(p.Findings, check.Directory(c.Log, s, kraftBroker(c.Log.Partition.LogDir))...)
+		p.Findings = append(p.Findings, j.interruptedSwap(ctx, c, s)...)
 		p.Findings = append(p.Findings, check.Offsets(c.Log, s)...)
 		p.Findings = append(p.Findings, check.Epochs(c.Log, s, differences[c])...)
 	}
 	if j.inc.opt.Transactions {
 		p.Findings = append(p.Findings, j.inc.txns.Findings(ctx, p)...)
+	}
+	if j.inc.opt.Files {
+		j.remoteLineage()
+		j.inc.noteSpace(p)
 	}
 	p.whoHolds()
 }
@@ -188,6 +194,7 @@ func (j *judgement) remark() {
 			p.addFinding("duplicate-partition-dirs", finding.Damage, c.Broker.Name, c.Dir,
 				fmt.Sprintf("broker %s has a second live directory of %s; a broker does not start with both", c.Broker.Name, p.Name), "")
 			p.lastEvidence(describeCopy(live[c.Broker]), describeCopy(c))
+			p.compareTwins(live[c.Broker], c, j.inc.opt.FilesOnly)
 		case c.State == replica.Future && live[c.Broker] != nil:
 			p.addFinding("duplicate-partition-dirs", finding.Note, c.Broker.Name, c.Dir,
 				fmt.Sprintf("broker %s is moving %s to another disk", c.Broker.Name, p.Name), "nothing: the broker goes on copying and swaps the directories when it is done")
@@ -230,12 +237,41 @@ func (j *judgement) leftover(c, live *Copy) {
 		p.lastEvidence(describeCopy(live), describeCopy(c))
 		return
 	}
+	if c.State == replica.Delete && live != nil && live.readable() && p.TopicID != "" && !j.inc.opt.FilesOnly && j.reachesFurthest(end) {
+		p.addFinding("leftover-directory", finding.Loss, c.Broker.Name, c.Dir,
+			fmt.Sprintf("the -delete directory is of the same topic and reaches %d, which no live copy among the inputs does: the next start deletes it", end), "Copy the directory away before the broker starts: kafsck dump --records shows what it holds beyond the live ones.")
+		p.lastEvidence(describeCopy(live), describeCopy(c))
+		return
+	}
+	if live == nil && j.assigned(c) {
+		p.addFinding("leftover-directory", finding.Warning, c.Broker.Name, c.Dir,
+			fmt.Sprintf("by the cluster metadata the topic exists and broker %s has a replica of it, and the only directory of it there is a %s one", c.Broker.Name, c.State), "")
+		p.lastEvidence(describeCopy(c))
+		return
+	}
 	what := "keeps it for ever"
 	if c.State == replica.Delete {
 		what = "deletes it soon after its start"
 	}
 	p.addFinding("leftover-directory", finding.Note, c.Broker.Name, c.Dir, fmt.Sprintf("a %s directory is left; a broker %s", c.State, what), "")
 	p.lastEvidence(describeCopy(c))
+}
+
+// reachesFurthest reports whether every live copy ends below an offset.
+func (j *judgement) reachesFurthest(end int64) bool {
+	for _, c := range j.p.Live() {
+		if !c.readable() || c.Log.LogEndOffset >= end {
+			return false
+		}
+	}
+	return true
+}
+
+// assigned reports whether the newest metadata give a broker a replica of the partition, under the
+// topic id that the directory has.
+func (j *judgement) assigned(c *Copy) bool {
+	last := j.known.last()
+	return last != nil && j.known.topic != nil && !j.known.removed && c.Broker.Known && j.p.TopicID != "" && slices.Contains(last.Replicas, c.Broker.ID)
 }
 
 // describeCopy says what a directory holds.
@@ -285,14 +321,20 @@ func (inc *Incident) Findings() []finding.Finding {
 					out = append(out, check.StaleQuorumState(d.Metadata, name, m.RaftEpoch)...)
 					out = append(out, check.MetadataLog(d.Metadata, name, m)...)
 				}
+				if !inc.opt.FilesOnly {
+					out = append(out, inc.remoteIndexCache(d, name)...)
+				}
 			}
 			out = append(out, check.Broker(b, name, inc.opt.Match)...)
 		}
+		out = append(out, inc.metadataFindings(cl)...)
 	}
 	known := func(topic string) bool {
 		return slices.ContainsFunc(inc.Clusters, func(c *Cluster) bool { return c.Metadata != nil && len(c.Metadata.TopicByName(topic)) > 0 })
 	}
-	return append(out, check.Case(inc.Case, inc.opt.Match, known)...)
+	whole := check.Case(inc.Case, inc.opt.Match, known)
+	inc.tellSameTopic(whole)
+	return append(out, whole...)
 }
 
 // listed joins words as a sentence does.

@@ -53,6 +53,7 @@ func checked(t *testing.T, opt incident.Options, tree fstest.MapFS) map[finding.
 			t.Errorf("%s: %v", p.Name, e)
 		}
 	}
+	add(inc.LaterFindings())
 	for _, e := range slices.Concat(c.Errors, inc.Errors) {
 		t.Errorf("%v", e)
 	}
@@ -154,7 +155,7 @@ func TestEveryCode(t *testing.T) {
 		{"timeindex-out-of-order", finding.Damage, healthy, patch(seg("100", "timeindex"), func(b []byte) []byte { copy(b[24:36], b[0:12]); return b })},
 		{"producer-snapshot-content", finding.Warning, below(cases, "BR-54"), moved("tx-0/00000000000000000185.snapshot", "tx-0/00000000000000000100.snapshot")},
 		{"txnindex-mismatch", finding.Damage, below(cases, "BR-54"), write("tx-0/00000000000000000000.txnindex", "")},
-		{"hanging-transaction", finding.Warning, below(cases, "BR-54"), patch("tx-0/00000000000000000100.log", func(b []byte) []byte { return b[:len(b)-markerSize] })},
+		{"hanging-transaction", finding.Damage, below(cases, "BR-54"), patch("tx-0/00000000000000000100.log", func(b []byte) []byte { return b[:len(b)-markerSize] })},
 		{"txnindex-malformed", finding.Damage, below(cases, "BR-54"), patch("tx-0/00000000000000000000.txnindex", func(b []byte) []byte { b[0] = 1; return b })},
 
 		{"epoch-file-missing", finding.Warning, healthy, gone(epochFile)},
@@ -232,7 +233,10 @@ func TestEveryCode(t *testing.T) {
 
 // raisedElsewhere are codes that other tests raise: those that need a log that only a
 // generator writes (packages replica and check), or a metadata log of a certain age (pairs).
-var raisedElsewhere = []finding.Code{"segment-offset-overflow", "embedded-batch", "index-span-missing", "txnindex-behind", "txn-data-without-marker", "not-compared", "records-not-decoded", "max-timestamp-mismatch", "metadata-stale"}
+var raisedElsewhere = []finding.Code{"embedded-batch", "index-span-missing", "txnindex-behind", "not-compared", "records-not-decoded", "metadata-stale",
+	"batch-header-impossible", "batch-attributes-unknown", "records-missing-in-batches", "timestamp-negative", "sequence-repeat", "transaction-marker-invalid", "producers-not-compared",
+	"directory-id", "node-id-mismatch", "bootstrap-checkpoint-damaged", "metadata-snapshot-missing", "metadata-snapshot-unusable", "metadata-snapshot-conflict", "quorum-leader-conflict",
+	"voter-directory-mismatch", "remote-segments-not-checked"} // the last two lines: TestDirectoriesAndNodes, check.TestQuorum
 
 func has(got map[finding.Code][]finding.Finding, c finding.Code, s finding.Severity) bool {
 	return slices.ContainsFunc(got[c], func(f finding.Finding) bool { return f.Severity == s })

@@ -72,7 +72,7 @@ func (inc *Incident) pass(ctx context.Context, src replica.Source, progress repl
 	if inc.opt.FilesOnly {
 		return replica.Glance(ctx, src)
 	}
-	return replica.Read(ctx, src, replica.Options{Progress: progress, Files: inc.opt.Files, Records: inc.opt.Records, Transactions: inc.opt.Transactions})
+	return replica.Read(ctx, src, replica.Options{Progress: progress, Files: inc.opt.Files, Records: inc.opt.Records, Transactions: inc.opt.Transactions, NowMs: inc.opt.NowMs})
 }
 
 // unreadFile tells a failed read under the name of its file.
@@ -267,6 +267,10 @@ func (inc *Incident) judgeFragments(ctx context.Context, p *Partition, c *Copy, 
 			}
 			continue
 		}
+		c.Fragments.Segments += len(l.Segments)
+		c.Fragments.Batches += l.Batches
+		c.Fragments.Bytes += l.Bytes
+		c.Fragments.BytesVerified += l.BytesVerified
 		err = explainChecksums(ctx, l)
 		l.Release()
 		if err != nil {

@@ -2,7 +2,7 @@ package incident
 
 import (
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"kafsck/batch"
@@ -124,97 +124,16 @@ func (s *internalScan) record(key, value []byte, r internalRecord) {
 	s.to.record(&s.rec)
 }
 
-// message takes a message of format 0 or 1. A compressed one holds messages in its value:
-//
-//	format 0: inner offsets are those of the log
-//	format 1: inner offsets count up to that of the last, which is the wrapper's
-//
-// Source: AbstractLegacyRecordBatch.DeepRecordsIterator.
+// message takes a message of format 0 or 1, or those inside a compressed one, as far as they are sound.
 func (s *internalScan) message(f *segment.Frame) {
-	h := &f.Legacy
-	key, value, ok := legacyParts(h, f.Raw)
-	if !ok {
-		s.skip(f.Pos)
-		return
-	}
-	if h.Codec() == batch.None {
-		s.record(key, value, internalRecord{offset: h.Offset, epoch: -1, timeMs: h.Timestamp, producerID: -1})
-		return
-	}
-	out, err := s.d.DecompressLegacy(h.Magic, h.Codec(), value)
-	if err != nil {
-		s.skip(f.Pos)
-		return
-	}
-	shift, ok := innerShift(h, out)
-	if !ok {
-		s.skip(f.Pos)
-		return
-	}
-	for len(out) > 0 {
-		inner, err := batch.ParseLegacyHeader(out)
-		if err != nil || inner.TotalSize() > int64(len(out)) || inner.Codec() != batch.None {
+	for r, err := range batch.LegacyRecords(f.Raw, s.d) {
+		if errors.Is(err, batch.ErrTorn) {
+			return // the end, for a broker
+		}
+		if err != nil || r.Codec != batch.None && batch.CheckLegacyCRC(r.Raw) != nil {
 			s.skip(f.Pos)
 			return
 		}
-		raw := out[:inner.TotalSize()]
-		out = out[len(raw):]
-		key, value, ok := legacyParts(&inner, raw)
-		if !ok || batch.CheckLegacyCRC(raw) != nil {
-			s.skip(f.Pos)
-			return
-		}
-		ms := inner.Timestamp
-		if h.TimestampType() == batch.LogAppendTime {
-			ms = h.Timestamp
-		}
-		s.record(key, value, internalRecord{offset: inner.Offset + shift, epoch: -1, timeMs: ms, producerID: -1})
+		s.record(r.Key, r.Value, internalRecord{offset: r.Offset, epoch: -1, timeMs: r.Timestamp, producerID: -1})
 	}
-}
-
-// innerShift is what to add to the offsets inside a wrapper.
-func innerShift(h *batch.LegacyHeader, out []byte) (int64, bool) {
-	if h.Magic == 0 {
-		return 0, true
-	}
-	last := int64(-1)
-	for len(out) > 0 {
-		inner, err := batch.ParseLegacyHeader(out)
-		if err != nil || inner.TotalSize() > int64(len(out)) {
-			return 0, false
-		}
-		last = inner.Offset
-		out = out[inner.TotalSize():]
-	}
-	if last < 0 || h.Offset < 0 {
-		return 0, false
-	}
-	return h.Offset - last, true
-}
-
-// legacyParts are key and value of a message; ok is false if their lengths do not fill it.
-//
-//	12          18 (magic 1: 26)
-//	| crc m a   | key length, int32 | key | value length, int32 | value |
-func legacyParts(h *batch.LegacyHeader, raw []byte) (key, value []byte, ok bool) {
-	at := 18
-	if h.Magic == 1 {
-		at = 26
-	}
-	var parts [2][]byte
-	for i := range parts {
-		if len(raw)-at < 4 {
-			return nil, nil, false
-		}
-		n := int64(int32(binary.BigEndian.Uint32(raw[at:])))
-		at += 4
-		if n < -1 || n > int64(len(raw)-at) {
-			return nil, nil, false
-		}
-		if n >= 0 {
-			parts[i] = raw[at : at+int(n) : at+int(n)]
-			at += int(n)
-		}
-	}
-	return parts[0], parts[1], at == len(raw)
 }

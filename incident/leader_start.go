@@ -67,16 +67,7 @@ func afterStart(ctx context.Context, c *Copy, v broker.Version) (s broker.State,
 
 // afterStartOf is afterStart of a directory that may differ from the copy's in its epochs.
 func afterStartOf(ctx context.Context, c *Copy, dir *logdir.Partition, v broker.Version) (s broker.State, offline string, err error) {
-	in := broker.LoadInput{Version: v, KeepStray: true, Clean: dir.LogDir.CleanShutdown}
-	for _, line := range []struct {
-		to   *int64
-		file *logdir.CheckpointFile
-	}{{&in.RecoveryPoint, dir.LogDir.RecoveryPoints}, {&in.LogStart, dir.LogDir.LogStarts}, {&in.HighWatermark, dir.LogDir.HighWatermarks}} {
-		if line.file != nil && line.file.Malformed == nil {
-			*line.to, _ = line.file.Line(dir)
-		}
-	}
-	loaded, err := broker.Load(ctx, dir, in)
+	loaded, err := loadCopy(ctx, dir, v)
 	if err != nil {
 		return s, "", err
 	}
@@ -87,6 +78,20 @@ func afterStartOf(ctx context.Context, c *Copy, dir *logdir.Partition, v broker.
 	s = loaded.State(c.Broker.ID)
 	s.Legacy = legacy(c, v)
 	return s, "", nil
+}
+
+// loadCopy predicts the load of a directory, with its lines in the checkpoint files.
+func loadCopy(ctx context.Context, dir *logdir.Partition, v broker.Version) (*broker.Loaded, error) {
+	in := broker.LoadInput{Version: v, KeepStray: true, Clean: dir.LogDir.CleanShutdown}
+	for _, line := range []struct {
+		to   *int64
+		file *logdir.CheckpointFile
+	}{{&in.RecoveryPoint, dir.LogDir.RecoveryPoints}, {&in.LogStart, dir.LogDir.LogStarts}, {&in.HighWatermark, dir.LogDir.HighWatermarks}} {
+		if line.file != nil && line.file.Malformed == nil {
+			*line.to, _ = line.file.Line(dir)
+		}
+	}
+	return broker.Load(ctx, dir, in)
 }
 
 // stateOf is a replica as it stands on disk: what a broker holds of it after a start that

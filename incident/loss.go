@@ -11,7 +11,7 @@ import (
 )
 
 // lose finds what the ruling log lacks, or, where nobody rules, what each live
-// replica would lack if it led.
+// replica would lack if it led, and what acknowledged records no copy has.
 func (j *judgement) lose() error {
 	p := j.p
 	if p.Ruling.Removed || j.known.foreign || !p.Ruling.Judged {
@@ -32,7 +32,9 @@ func (j *judgement) lose() error {
 		j.readers(p.Losses, nil)
 		return nil
 	}
+	start := int64(0)
 	for _, c := range j.readableLive() {
+		start = max(start, c.Log.LogStartOffset)
 		losses, _, err := j.lossesUnder(c)
 		if err != nil {
 			return err
@@ -41,6 +43,13 @@ func (j *judgement) lose() error {
 		j.readers(losses, c)
 		p.Candidates = append(p.Candidates, Candidate{Leader: c.Broker, Eligible: slices.Contains(p.Ruling.Eligible, c.Broker.ID), Losses: losses})
 	}
+	// What no copy has is lost, whoever leads.
+	acked, err := j.ackedWithoutRecord(start)
+	if err != nil {
+		return err
+	}
+	p.Losses = mergeTraces(acked)
+	j.readers(p.Losses, nil)
 	return nil
 }
 

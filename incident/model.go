@@ -34,6 +34,8 @@ type Options struct {
 	// Files also checks the files beside each .log (indexes, producer snapshots) and
 	// those of the log directories; Records also decodes every record.
 	Files, Records bool
+	// NowMs is the wall clock, ms, that timestamps are held against; 0: they are not.
+	NowMs int64
 	// Transactions follows the transactions of every copy: see Incident.Transactions.
 	Transactions bool
 	// FilesOnly reads no .log but for the little that a start's own probe of the log
@@ -44,6 +46,9 @@ type Options struct {
 	Progress replica.Progress
 	// Leadership asks for a prediction of each replica as leader; nil: none.
 	Leadership *LeaderOptions
+	// RemoteSegments lists the remote segments of a partition ("t-0"), whatever
+	// __remote_log_metadata says.
+	RemoteSegments map[string][]check.RemoteSegment
 	// Starts asks what the next start of each broker takes away: see Incident.Start; nil: nothing.
 	Starts *Starts
 }
@@ -66,10 +71,19 @@ type Copy struct {
 	Err    error // a failed read: nothing is concluded from this copy
 	// Extra marks a second live directory of the same broker.
 	Extra bool
+	// Fragments counts what was read of a log that could not be read whole, all zero otherwise.
+	Fragments Extent
 
 	disk *disk
 	// content stands in for that of Log in a copy that clip made.
 	content diff.Content
+}
+
+// Extent is how much of a log was read.
+type Extent struct {
+	Segments             int
+	Batches              int64
+	Bytes, BytesVerified int64 // of .log files; those of batches whose CRC was checked
 }
 
 // Content returns the copy for comparison.

@@ -25,6 +25,7 @@ type Incident struct {
 	internal lazyInternal // what Kafka's own topics say
 	lines    serverLines  // what the brokers' own logs say
 	later    laterLines
+	space    spaceSigns
 	txns     *TransactionJudge
 }
 

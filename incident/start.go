@@ -84,9 +84,6 @@ type GoneRecords struct {
 	From, To  int64 // offsets [From, To)
 	Records   int64
 	Committed commitment.Grade // Unknown where nobody rules
-	// Cleaned: the log has a segment of the same base offset in a compacted topic, and its format does
-	// not let records be compared: the cleaner has left the file, in all likelihood with nothing of value.
-	Cleaned bool
 	// Lost: the ruling log lacks the records. False: nobody rules, or this is the ruling log itself, and
 	// no other live copy among the inputs holds them.
 	Lost   bool
@@ -94,7 +91,7 @@ type GoneRecords struct {
 }
 
 // Counts reports whether the records may have been committed.
-func (g *GoneRecords) Counts() bool { return g.Committed != commitment.No && !g.Cleaned }
+func (g *GoneRecords) Counts() bool { return g.Committed != commitment.No }
 
 // Start predicts the next start of every broker. The failed reads are in each Started.Errors; the
 // error is that of the context.
@@ -224,7 +221,8 @@ func (j *judgement) goneAtStart(dir *logdir.Partition, ps *PartitionStart) error
 			if err != nil {
 				return err
 			}
-			if c.State == replica.State(dir.State.String()) && (dir.State == logdir.Live || dir.State == logdir.Future) {
+			own := c.State == replica.State(dir.State.String()) || c.State == replica.Replaced && !action.Replaced
+			if own && (dir.State == logdir.Live || dir.State == logdir.Future) {
 				if err := ps.Cut.add(c, i, action, position, spans); err != nil {
 					return err
 				}
@@ -236,9 +234,8 @@ func (j *judgement) goneAtStart(dir *logdir.Partition, ps *PartitionStart) error
 			if err != nil {
 				return err
 			}
-			cleaned := c.State == replica.Deleted && ps.Compacted && c.Log.HasLegacy && slices.ContainsFunc(ps.Segments, func(s broker.LoadedSegment) bool { return s.Base == seg.BaseOffset })
 			for _, g := range list {
-				g.File, g.State, g.Action, g.Cleaned = seg.Log.Path, c.State, action, cleaned
+				g.File, g.State, g.Action = seg.Log.Path, c.State, action
 				ps.Gone = append(ps.Gone, g)
 			}
 		}

@@ -106,7 +106,7 @@ func (t *Timeline) writesOf(p *Partition, c *Copy) ([]TimelineEvent, error) {
 				if c.State != replica.Live {
 					e.Says += ", " + string(c.State)
 				}
-				if b.Attributes.TimestampType() == batch.LogAppendTime && !b.Legacy {
+				if b.Attributes.TimestampType() == batch.LogAppendTime {
 					t.at(&e, b.MaxTimestamp, BrokerClock, leaderOfEpoch(p.Changes, r.Epoch))
 				} else {
 					t.at(&e, b.MaxTimestamp, ClientClock, -1)

@@ -40,7 +40,7 @@ func (j *judgement) traces(ruler *Copy) ([]Loss, error) {
 	out = append(out, j.readAndGone(j.ctx, ruler)...)
 	out = append(out, j.beyondEveryEnd(j.ctx, ruler)...)
 	out = append(out, j.onlyRemote(ruler)...)
-	acked, err := j.ackedWithoutRecord(ruler)
+	acked, err := j.ackedWithoutRecord(ruler.Log.LogStartOffset)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +71,12 @@ func (j *judgement) beyondEnds(ruler *Copy) []Loss {
 	for _, c := range j.readableLive() {
 		if hw := c.Log.HighWatermark; hw != nil && *hw > reached {
 			top = max(top, *hw)
-			proofs = append(proofs, commitment.Evidence{Kind: commitment.HighWatermarkKind, Says: commitment.Yes, Source: c.Log.HighWatermarkFile.Path,
-				Claim: fmt.Sprintf("broker %s's checkpointed high watermark is %d, and no copy reaches beyond %d: these offsets existed and were committed", c.Broker.Name, *hw, reached)})
+			claim := fmt.Sprintf("broker %s's checkpointed high watermark is %d, and no copy reaches beyond %d: these offsets existed and were committed", c.Broker.Name, *hw, reached)
+			if c.Log.HasLegacy {
+				// LogSegment.truncateTo cuts where the message begins that holds the offset.
+				claim += "; a follower that cut its log at an offset inside a compressed message of an old format lost all of that message"
+			}
+			proofs = append(proofs, commitment.Evidence{Kind: commitment.HighWatermarkKind, Says: commitment.Yes, Source: c.Log.HighWatermarkFile.Path, Claim: claim})
 		}
 	}
 	if top > reached {
@@ -331,14 +335,12 @@ func (j *judgement) lineHasBetween(c *Copy, from, to int32) bool {
 	return slices.ContainsFunc(c.Log.Checkpoint, func(x epoch.Entry) bool { return x.Epoch >= from && x.Epoch < to })
 }
 
-// ackedWithoutRecord finds acknowledgements whose record neither the ruling log
-// nor any copy has.
-func (j *judgement) ackedWithoutRecord(ruler *Copy) ([]Loss, error) {
+// ackedWithoutRecord finds acknowledgements of offsets from start on whose record no copy has.
+func (j *judgement) ackedWithoutRecord(start int64) ([]Loss, error) {
 	log := j.inc.opt.Acks
 	if log == nil || j.p.Ruling.Policy == compactPolicy {
 		return nil, nil
 	}
-	start := ruler.Log.LogStartOffset
 	acks := log.Of(j.p.Name, start, math.MaxInt64)
 	if len(acks) == 0 {
 		return nil, nil

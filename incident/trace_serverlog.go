@@ -44,7 +44,8 @@ func (j *judgement) truncatedAway(ruler *Copy) ([]Loss, error) {
 
 // afterTheCopies reports whether a truncation happened after these directories were
 // copied: the epoch that the broker followed is newer than all they know or, where no
-// epoch is known, the clock of the line is past the newest file.
+// epoch is known, the clock of the line is past the newest file of the ruling log's disk and
+// of the disk that it was cut on. (The former may have been idle for long.)
 func (j *judgement) afterTheCopies(ruler *Copy, t *truncation) bool {
 	newest := ruler.Log.LatestEpoch()
 	for _, e := range ruler.Log.Checkpoint {
@@ -57,7 +58,13 @@ func (j *judgement) afterTheCopies(ruler *Copy, t *truncation) bool {
 		return t.epoch > newest
 	}
 	at := t.lines[len(t.lines)-1].TimeMs
-	return at >= 0 && !ruler.disk.newest.IsZero() && at > ruler.disk.newest.UnixMilli()+copySlack.Milliseconds()
+	written := ruler.disk.newest
+	for _, c := range j.readableLive() {
+		if c.Broker.Known && c.Broker.ID == t.broker && c.disk.newest.After(written) {
+			written = c.disk.newest
+		}
+	}
+	return at >= 0 && !written.IsZero() && at > written.UnixMilli()+copySlack.Milliseconds()
 }
 
 // followed fills in the leader epoch that a broker followed when it cut, where its lines do not

@@ -60,8 +60,10 @@ func (j *TransactionJudge) finding(p *Partition, c *CopyTransactions, x *OpenTra
 		Summary: fmt.Sprintf("the transaction of producer %d (epoch %d) from offset %d has no marker, and none will come: read-committed consumers stop at offset %d", x.ProducerID, x.ProducerEpoch, x.First, c.FirstUnstable),
 		Next:    "On the running cluster: " + strings.Join(AbortCommand(p, x), " ") + " (describe-producers shows it first; kafsck txns has the form for brokers before 3.0)."}
 	if x.Basis == ByFileTimes {
-		// A copy that lost its times must raise no alarm.
-		f.Severity = finding.Warning
+		f.Severity = finding.Note
+		if atRest(c.Copy.Log) && x.Uncertain == "" {
+			f.Severity = finding.Damage
+		}
 		f.Summary = fmt.Sprintf("the transaction of producer %d (epoch %d) from offset %d has no marker and may hang: read-committed consumers stop at offset %d", x.ProducerID, x.ProducerEpoch, x.First, c.FirstUnstable)
 	}
 	if x.Decision == "commit" {
@@ -75,4 +77,21 @@ func (j *TransactionJudge) finding(p *Partition, c *CopyTransactions, x *OpenTra
 		f.Evidence = append(f.Evidence, says("uncertain: %s", x.Uncertain))
 	}
 	return f
+}
+
+// atRest reports whether a broker closed the log in order: it left its marker, or had flushed all, or
+// the index of the active segment has been trimmed to its entries, which a running broker keeps at
+// segment.index.bytes (AbstractIndex.close). What a kill cut off goes on when the broker runs again,
+// and a copy of it that lost its file times looks as if nothing had come for long: no alarm.
+func atRest(l *replica.Log) bool {
+	if l.Partition.LogDir.CleanShutdown || l.RecoveryPoint != nil && *l.RecoveryPoint >= l.LogEndOffset {
+		return true
+	}
+	last := len(l.Segments) - 1
+	if last < 0 || l.Segments[last].Index == nil || l.Segments[last].Index.Size == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(l.Anomalies.Kept, func(a replica.Anomaly) bool {
+		return a.Segment == last && (a.Kind == replica.IndexNotTrimmed || a.Kind == replica.IndexFullOfZeros || a.Kind == replica.IndexStale)
+	})
 }

@@ -266,3 +266,35 @@ func TestHangingFindings(t *testing.T) {
 		}
 	}
 }
+
+// What only the times of files say is damage where the broker had closed the log in order, and a note
+// behind a kill, whose open transactions go on when the broker runs again.
+func TestHangingByFileTimesAlone(t *testing.T) {
+	for spec, want := range map[string]string{
+		"batch pid=1 pepoch=0 txn":                       "note hanging-transaction",
+		"batch pid=1 pepoch=0 txn\nclean":                "damage hanging-transaction",
+		"batch pid=1 pepoch=0 txn\nrecovery 1":           "damage hanging-transaction",
+		"batch pid=1 pepoch=0 txn\nrecovery 0":           "note hanging-transaction",
+		"batch pid=1 pepoch=0 txn ; batch base=3\nclean": "note hanging-transaction", // its marker may have been among what is missing
+		"batch pid=1 pepoch=0 txn\ntail zeros=40\nclean": "note hanging-transaction",
+	} {
+		tree := logtest.FS(t, "broker 1\ntopic t-0 ; segment 0 ; "+spec)
+		for _, f := range tree {
+			f.ModTime = time.UnixMilli(logtest.T0).Add(30 * 24 * time.Hour)
+		}
+		c, err := logdir.DiscoverFS(rofs.FromFS(tree), "case", logdir.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inc := incident.Open(c, incident.Options{Transactions: true})
+		for p := range inc.Partitions(context.Background()) {
+			got := ""
+			for _, f := range inc.TransactionJudge(incident.TransactionOptions{}).Findings(context.Background(), p) {
+				got += fmt.Sprintf("%s %s", f.Severity, f.Code)
+			}
+			if got != want {
+				t.Errorf("%q: %q, want %q", spec, got, want)
+			}
+		}
+	}
+}

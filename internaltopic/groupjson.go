@@ -2,9 +2,9 @@ package internaltopic
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"strconv"
 
+	"kafsck/internal/javatext"
 	"kafsck/internal/schema"
 )
 
@@ -77,10 +77,4 @@ func appendText(b []byte, s *schema.Struct, name string) []byte {
 	return appendJSONString(b, s.Text(name))
 }
 
-func appendJSONString(b []byte, s string) []byte {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always marshals
-	}
-	return append(b, quoted...)
-}
+func appendJSONString(b []byte, s string) []byte { return javatext.AppendJSON(b, []byte(s)) }

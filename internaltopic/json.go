@@ -14,8 +14,16 @@ func (rec *Record) AppendKeyJSON(b []byte) []byte {
 	b = append(b, `{"type":"`...)
 	b = strconv.AppendInt(b, int64(rec.Type), 10)
 	b = append(b, `","data":`...)
-	b = rec.key.AppendJSON(b)
-	return append(b, '}')
+	return append(rec.AppendKeyData(b), '}')
+}
+
+// AppendKeyData appends what the key holds as a JSON object, without its type; nothing where
+// AppendKeyJSON appends nothing.
+func (rec *Record) AppendKeyData(b []byte) []byte {
+	if !rec.KeyDecoded || rec.Topic == RemoteLogMetadata {
+		return b
+	}
+	return rec.key.AppendJSON(b)
 }
 
 // AppendValueJSON appends the value as kafka-dump-log writes it with the topic's decoder:
@@ -31,10 +39,29 @@ func (rec *Record) AppendValueJSON(b []byte) []byte {
 	b = append(b, `{"version":"`...)
 	b = strconv.AppendInt(b, int64(rec.Version), 10)
 	b = append(b, `","data":`...)
-	if rec.is(ConsumerOffsets, typeGroupMetadata) {
-		b = rec.appendGroupJSON(b)
-	} else {
-		b = rec.value.AppendJSON(b)
+	return append(rec.AppendValueData(b), '}')
+}
+
+// AppendValueData appends what the value holds as a JSON object, without its version; nothing
+// where AppendValueJSON appends nothing.
+func (rec *Record) AppendValueData(b []byte) []byte {
+	switch {
+	case !rec.hasValue():
+		return b
+	case rec.is(ConsumerOffsets, typeGroupMetadata):
+		return rec.appendGroupJSON(b)
 	}
-	return append(b, '}')
+	return rec.value.AppendJSON(b)
+}
+
+// State is the name of the state that a value tells of: of a transaction, a remote segment
+// or the deletion of a partition's remote log; "" where it tells of none.
+func (rec *Record) State() string {
+	if t, ok := rec.Transaction(); ok && !t.Deleted {
+		return t.Status.String()
+	}
+	if e, ok := rec.RemoteEvent(); ok {
+		return e.StateName()
+	}
+	return ""
 }

@@ -51,6 +51,8 @@ var (
 	ErrNoValue = errors.New("record without a value")
 	// ErrFrameVersion: a value of __remote_log_metadata framed in another way.
 	ErrFrameVersion = errors.New("unsupported frame version")
+	// ErrVersion: the type is known, and this version of it is not.
+	ErrVersion = schema.ErrVersion
 )
 
 // Record is one decoded record. It borrows from the key and value it was read from.

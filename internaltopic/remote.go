@@ -102,14 +102,22 @@ func (e *RemoteEvent) place(s *schema.Struct) {
 
 var deleteStates = [...]string{"DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED"}
 
+// StateName is Kafka's name of the state, or UNKNOWN(n).
+func (e *RemoteEvent) StateName() string {
+	switch {
+	case !e.PartitionDelete:
+		return e.State.String()
+	case e.State >= 0 && int(e.State) < len(deleteStates):
+		return deleteStates[e.State]
+	}
+	return "UNKNOWN(" + strconv.Itoa(int(e.State)) + ")"
+}
+
 // String is the event as kafka-dump-log --remote-log-metadata-decoder shows it.
 func (e *RemoteEvent) String() string {
 	partition := fmt.Sprintf("%s:%s-%d", e.TopicID, e.Topic, e.Partition)
 	if e.PartitionDelete {
-		state := "UNKNOWN(" + strconv.Itoa(int(e.State)) + ")"
-		if e.State >= 0 && int(e.State) < len(deleteStates) {
-			state = deleteStates[e.State]
-		}
+		state := e.StateName()
 		return fmt.Sprintf("RemotePartitionDeleteMetadata{topicPartition=%s, state=%s, eventTimestampMs=%d, brokerId=%d}", partition, state, e.EventMs, e.BrokerID)
 	}
 	id := fmt.Sprintf("RemoteLogSegmentId{topicIdPartition=%s, id=%s}", partition, e.SegmentID)

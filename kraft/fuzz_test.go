@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"kafsck/internal/fixture"
 )
 
 func FuzzRecord(f *testing.F) {
@@ -42,6 +44,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(logOf(records(begin), records(end, begin), records(abort)), []byte{}, int64(0), int64(1))
 	in := node(f, "kafka-4.3.1/stage2-clean/node-2", false)
 	f.Add(content(f, in.Logs[0]), content(f, in.Snapshots[0]), int64(413), int64(415))
+	fixture.Seeds(f, "checkpoint", func(b []byte) { f.Add([]byte{}, b, int64(0), int64(100)) })
 	f.Fuzz(func(t *testing.T, log, snapshot []byte, base, end int64) {
 		base, end = base&(1<<40-1), end&(1<<40-1)
 		name := digits(base)

@@ -23,6 +23,8 @@ type reader struct {
 	lost      int64          // bytes given up since the last batch applied
 	// left is where each copy of a merge leaves the common line; nil without a merge.
 	left []int64
+	// compare, if not nil, is given every snapshot at whose end the replay has a certain state.
+	compare func(f snapshotFile) error
 	// emit, if not nil, takes the batches instead of the replayer.
 	emit func(f *segmentFile, pos int64, v batch.View) error
 
@@ -241,6 +243,11 @@ func (rd *reader) loadUpTo(offset int64) error {
 		end := f.info.EndOffset
 		if rd.left != nil && rd.left[f.copy] < end {
 			continue // of a line that was given up
+		}
+		if end == rd.next && rd.certain && rd.compare != nil {
+			if err := rd.compare(f); err != nil {
+				return err
+			}
 		}
 		if end < rd.next || end == rd.next && rd.certain {
 			continue

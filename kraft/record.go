@@ -18,6 +18,8 @@ var (
 	// ErrFrameVersion: the record has another framing than the only one that Kafka
 	// releases since 3.0 read; 0 is that of the 2.8 preview.
 	ErrFrameVersion = errors.New("unsupported frame version")
+	// ErrVersion: the type is known, and this version of it is not.
+	ErrVersion = schema.ErrVersion
 	// ErrUnknownType: no release up to 4.3 writes this apiKey.
 	ErrUnknownType = errors.New("unknown record type")
 )
@@ -99,6 +101,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	b = append(b, `","version":`...)
 	b = strconv.AppendUint(b, uint64(r.Version), 10)
 	b = append(b, `,"data":`...)
-	b = r.body.AppendJSON(b)
-	return append(b, '}'), nil
+	return append(r.AppendData(b), '}'), nil
 }
+
+// AppendData appends the fields of the record as a JSON object, secrets replaced.
+func (r *Record) AppendData(b []byte) []byte { return r.body.AppendJSON(b) }

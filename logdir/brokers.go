@@ -251,12 +251,14 @@ func apart(a, b member) string {
 }
 
 func (d *discovery) noteClusters() {
-	where := map[string]string{}
+	where := map[string][]string{}
 	var ids []string
 	for _, fd := range d.dirs {
-		if m := fd.ld.Meta; m != nil && m.ClusterID != "" && where[m.ClusterID] == "" {
-			where[m.ClusterID] = fd.ld.Path
-			ids = append(ids, m.ClusterID)
+		if m := fd.ld.Meta; m != nil && m.ClusterID != "" {
+			if len(where[m.ClusterID]) == 0 {
+				ids = append(ids, m.ClusterID)
+			}
+			where[m.ClusterID] = append(where[m.ClusterID], fd.ld.Path)
 		}
 	}
 	if len(ids) < 2 {
@@ -264,10 +266,23 @@ func (d *discovery) noteClusters() {
 	}
 	var paths, parts []string
 	for _, id := range ids {
-		paths = append(paths, where[id])
-		parts = append(parts, fmt.Sprintf("%q (%q)", id, where[id]))
+		paths = append(paths, where[id]...)
+		parts = append(parts, fmt.Sprintf("%q (%s)", id, quoted(where[id])))
 	}
 	d.note(NoteClusters, paths, fmt.Sprintf("directories of %d clusters: %s", len(ids), strings.Join(parts, ", ")))
+}
+
+// quoted names the first few of many paths.
+func quoted(paths []string) string {
+	const most = 4
+	var words []string
+	for _, p := range paths[:min(len(paths), most)] {
+		words = append(words, strconv.Quote(p))
+	}
+	if n := len(paths) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(words, ", "), n)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (d *LogDir) sort() {

@@ -57,6 +57,7 @@ type File struct {
 	Size    int64       // bytes; of a link's target; -1 if it could not be asked
 	ModTime time.Time   // zero if it could not be asked
 	Mode    fs.FileMode // type and permissions, of a link's target where that was followed
+	Owner   Owner       // who may use the owner's and the group's permissions
 	Link    bool        // a symbolic link
 
 	Kind       Kind
@@ -69,6 +70,26 @@ type File struct {
 
 	fsys rofs.FS
 	name string // path inside fsys
+}
+
+// Owner is the user and the group that a file belongs to. Trees that are not on disk, and Windows,
+// tell none.
+type Owner struct {
+	UID, GID uint32
+	Known    bool
+}
+
+// ReadableBy reports whether the permissions let an owner read the file, root's rights aside. Of an
+// unknown owner it is taken to be the file's own.
+func (f *File) ReadableBy(o Owner) bool {
+	perm := f.Mode.Perm()
+	switch {
+	case !o.Known || !f.Owner.Known || f.Owner.UID == o.UID:
+		return perm&0o400 != 0
+	case f.Owner.GID == o.GID:
+		return perm&0o040 != 0
+	}
+	return perm&0o004 != 0
 }
 
 // Open opens the file, which must be a regular one, for reading at positions.

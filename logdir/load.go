@@ -27,7 +27,7 @@ func (d *discovery) newFile(f *folder, e *entry, fn fileName) *File {
 		fsys: f.in.fsys, name: joinName(f.name, e.name),
 	}
 	if e.info != nil {
-		file.Size, file.ModTime, file.Mode = e.info.Size(), e.info.ModTime(), e.info.Mode()
+		file.Size, file.ModTime, file.Mode, file.Owner = e.info.Size(), e.info.ModTime(), e.info.Mode(), ownerOf(e.info)
 	}
 	switch {
 	case e.err != nil && e.link && refusedLink(e.err):

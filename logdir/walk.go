@@ -199,6 +199,10 @@ func (d *discovery) container(f *folder, depth int) (found bool, unknown []*File
 			d.later(f, e, func(child *folder) { d.linked(f, child, depth) })
 			continue
 		}
+		if e.name == "lost+found" { // its files have the names of those that they are pieces of
+			why[e.name] = "not looked into: what a repair, or a check of the file system, has set aside"
+			continue
+		}
 		if d.folders++; d.folders > d.maxFolders {
 			why[e.name] = fmt.Sprintf("not looked into: more than %d folders were searched before it", d.maxFolders)
 			if d.tooMany == "" {

@@ -59,6 +59,16 @@ func (a *Anomalies) add(x Anomaly) {
 	}
 }
 
+// room reports whether one more anomaly of a kind is kept with its place, and counts it if not:
+// then it need not be made.
+func (a *Anomalies) room(kind AnomalyKind) bool {
+	if a.Counts[kind] < maxAnomalies {
+		return true
+	}
+	a.Counts[kind]++
+	return false
+}
+
 func holeKind(k segment.FrameKind, atEnd bool) AnomalyKind {
 	switch {
 	case k == segment.Zeros && atEnd:

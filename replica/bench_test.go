@@ -31,7 +31,7 @@ func benchLog(size, records, valueSize int) []byte {
 	return out
 }
 
-func benchSource(b *testing.B, data []byte) Source {
+func benchSource(b testing.TB, data []byte) Source {
 	b.Helper()
 	fsys := fstest.MapFS{
 		"meta.properties":              {Data: []byte("version=1\nnode.id=1\ncluster.id=bench\n")},

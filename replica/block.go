@@ -33,13 +33,14 @@ type Block struct {
 	WrittenEpoch  int32
 	CRC           uint32 // as the header says
 	Codec         batch.Codec
-	Attributes    batch.Attributes
-	Records       int32 // record count of the header; -1 unknown
-	MaxTimestamp  int64 // ms since 1970, -1 none
-	ProducerID    int64 // -1 none
+	Attributes    batch.Attributes // of a message only codec and timestamp type
+	Records       int32            // record count of the header; -1 unknown
+	MaxTimestamp  int64            // ms since 1970, -1 none
+	ProducerID    int64            // -1 none
 	ProducerEpoch int16
 	BaseSequence  int32
 	Legacy        bool // message format 0 or 1
+	Magic         int8 // the message format, 0 to 2
 
 	spanWritten int64 // offsets that the header claims
 

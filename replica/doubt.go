@@ -21,6 +21,9 @@ func (l *Log) Doubt(ctx context.Context, doubts []Doubt) error {
 	if err := l.pass(ctx, again); err != nil {
 		return err
 	}
+	if err := l.future(again.NowMs); err != nil {
+		return err
+	}
 	return l.settleStart()
 }
 

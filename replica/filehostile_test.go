@@ -181,7 +181,7 @@ func TestTooManyProducers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !l.Producers.Overflow || len(l.Producers.All()) != 1<<19 || l.Anomalies.Counts[replica.NotCompared] != 1 || l.Anomalies.Counts[replica.SnapshotContent] != 0 {
+	if !l.Producers.Overflow || len(l.Producers.All()) != 1<<19 || l.Anomalies.Counts[replica.NotCompared] != 1 || l.Anomalies.Counts[replica.ProducersNotCompared] != 1 || l.Anomalies.Counts[replica.SnapshotContent] != 0 {
 		t.Errorf("%d producers, %s", len(l.Producers.All()), kinds(l))
 	}
 }

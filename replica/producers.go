@@ -24,7 +24,9 @@ type Producer struct {
 	// LastMarker is the offset of the last transaction marker, -1 none.
 	LastMarker int64
 
-	seen int64 // the snapshot that had it last
+	seen   int64 // the snapshot that had it last
+	breaks int64 // that the pass had met at its last batch, -1 before the first
+	fenced bool  // an older epoch has written: its sequences say nothing
 }
 
 // lastEvent is the offset of the last batch or marker.
@@ -45,7 +47,8 @@ type Producers struct {
 	// Overflow says that there were more than 524,288 producers; those beyond are not known.
 	Overflow bool
 
-	stepped bool // an offset stepped back: this one or one before is wrong
+	stepped bool  // an offset stepped back: this one or one before is wrong
+	breaks  int64 // places at which a batch may be missing
 	byID    map[int64]*Producer
 	last    *Producer   // of the batch before
 	slab    []Producer  // room for new ones
@@ -113,6 +116,11 @@ func (s *Producers) began(p *Producer) {
 	s.ongoing = append(s.ongoing, openTxn{p.CurrentTxnFirstOffset, p})
 }
 
+// sortOngoing puts those of a snapshot, which come in any order, by first offset.
+func (s *Producers) sortOngoing() {
+	slices.SortFunc(s.ongoing, func(a, b openTxn) int { return cmp.Compare(a.first, b.first) })
+}
+
 func (t *openTxn) over() bool { return t.p.CurrentTxnFirstOffset != t.first }
 
 // completed is a transaction that a marker ended, as in CompletedTxn.
@@ -128,6 +136,9 @@ func (s *Producers) pass(base, last int64, whole bool) {
 		s.First, s.Next = base, base
 	}
 	s.stepped = s.stepped || base < s.Next
+	if base != s.Next {
+		s.breaks++
+	}
 	if base != s.Next || !whole {
 		s.Complete = false
 	}
@@ -152,7 +163,7 @@ func (s *Producers) producer(id int64) *Producer {
 			s.slab = make([]Producer, min(max(8, len(s.all)), 4096))
 		}
 		p, s.slab = &s.slab[0], s.slab[1:]
-		*p = Producer{ProducerEntry: segment.ProducerEntry{ProducerID: id, ProducerEpoch: -1, LastSequence: -1, LastOffset: -1, Timestamp: -1, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1}, TxnFirstRecords: -1, TxnStarted: -1, LastMarker: -1}
+		*p = Producer{ProducerEntry: segment.ProducerEntry{ProducerID: id, ProducerEpoch: -1, LastSequence: -1, LastOffset: -1, Timestamp: -1, CoordinatorEpoch: -1, CurrentTxnFirstOffset: -1}, TxnFirstRecords: -1, TxnStarted: -1, LastMarker: -1, breaks: -1}
 		s.byID[id] = p
 		s.all = append(s.all, p)
 	}
@@ -163,6 +174,7 @@ func (s *Producers) producer(id int64) *Producer {
 // data is ProducerAppendInfo.appendDataBatch and ProducerStateEntry.addBatch.
 func (s *Producers) data(p *Producer, h *batch.Header) {
 	p.newEpoch(h.ProducerEpoch)
+	p.breaks = s.breaks
 	p.LastSequence, p.LastOffset, p.OffsetDelta, p.Timestamp = h.LastSequence(), h.LastOffset(), h.LastOffsetDelta, h.MaxTimestamp
 	if !h.Attributes.Transactional() {
 		return

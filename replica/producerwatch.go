@@ -60,6 +60,7 @@ func (w *producerWatch) pass(base, last int64, whole bool) {
 func (w *producerWatch) batch(position int64, h *batch.Header, raw []byte) error {
 	if w.unread = position != w.prevEnd; w.unread {
 		w.damaged = true
+		w.state.breaks++
 	}
 	w.prevEnd = position + h.Size()
 	last := addOffset(h.BaseOffset, int64(h.LastOffsetDelta))
@@ -76,8 +77,10 @@ func (w *producerWatch) batch(position int64, h *batch.Header, raw []byte) error
 		if p := w.state.producer(h.ProducerID); p == nil {
 			return nil
 		} else if !h.Attributes.Control() {
+			w.follows(p, position, h)
 			w.state.data(p, h)
 		} else if c, timestamp, ok := markerOf(h, raw); ok {
+			w.ends(p, position, h, &c)
 			done := w.state.marker(p, h, &c, timestamp)
 			if done.aborted {
 				return w.passTxns(h, last, &done)
@@ -86,6 +89,8 @@ func (w *producerWatch) batch(position int64, h *batch.Header, raw []byte) error
 			if err := w.skipTxns(h, last); err != nil {
 				return err
 			}
+		} else if raw != nil {
+			w.invalidMarker(position, h, raw)
 		}
 	}
 	if last >= w.txns.at {
@@ -117,6 +122,7 @@ func markerOf(h *batch.Header, raw []byte) (batch.Control, int64, bool) {
 func (w *producerWatch) end(seg int) error {
 	if w.prevEnd < w.log.Segments[seg].Log.Size {
 		w.state.Complete, w.damaged = false, true // a tail that cannot be read
+		w.state.breaks++
 	}
 	if w.held != nil {
 		w.release(math.MaxInt64)
@@ -125,6 +131,7 @@ func (w *producerWatch) end(seg int) error {
 		return err
 	}
 	if seg == len(w.log.Segments)-1 {
+		w.tooMany()
 		return w.snaps.end(w)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"kafsck/batch"
@@ -69,9 +70,9 @@ type Log struct {
 	open        rofs.File // the segment that ReadRaw read last
 	openSegment int
 
-	dense           bool
-	startsAtSegment bool
-	doubts          []Doubt
+	dense        bool
+	segmentTimes []int64 // largest timestamp of each segment, ms, -1 none
+	doubts       []Doubt
 }
 
 // Progress is told how many bytes have been read since the last call.
@@ -85,6 +86,8 @@ type Options struct {
 	Files bool
 	// Records decodes every record of every batch.
 	Records bool
+	// NowMs is the wall clock, ms, that timestamps are held against: see FutureTimestamp. 0: none.
+	NowMs int64
 	// Transactions follows the transactions; the oldest and the newest .snapshot of a log
 	// that begins above offset 0 are read for it.
 	Transactions bool
@@ -99,6 +102,9 @@ func Read(ctx context.Context, src Source, opt Options) (*Log, error) {
 	if err := l.pass(ctx, opt); err != nil {
 		return l, err
 	}
+	if err := l.future(opt.NowMs); err != nil {
+		return l, err
+	}
 	return l, l.settleStart()
 }
 
@@ -109,6 +115,7 @@ func (l *Log) pass(ctx context.Context, opt Options) error {
 	l.EpochStarted = map[int32]int64{}
 	l.ShortRuns = nil
 	l.LogEndOffset = 0
+	l.segmentTimes = slices.Repeat([]int64{-1}, len(l.Segments))
 	if n := len(l.Segments); n > 0 {
 		l.LogEndOffset = l.Segments[0].BaseOffset
 	}

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -83,11 +82,11 @@ func (d *recordDecoder) batch(it *parcelItem, raw []byte) {
 	switch e, _ := errors.AsType[*batch.Error](err); {
 	case e == nil:
 	case errors.Is(err, batch.ErrTooLarge):
-		tell(DecompressionLimit, e.Want, e.Got, err.Error())
+		tell(DecompressionLimit, e.Want, e.Got, e.Place())
 	case codec == batch.LZ4 && errors.Is(err, batch.ErrCodec) && d.onlyHeaderChecksum(v.Payload()):
-		tell(LZ4HeaderChecksum, "", "", err.Error())
+		tell(LZ4HeaderChecksum, e.Want, e.Got, e.Place())
 	default:
-		tell(RecordInvalid, e.Want, e.Got, err.Error())
+		tell(RecordInvalid, e.Want, e.Got, e.Place())
 	}
 	if err == nil && h.RecordCount > 0 && h.Attributes.TimestampType() == batch.CreateTime && sum.maxTimestamp != h.MaxTimestamp {
 		tell(MaxTimestampMismatch, fmt.Sprint(sum.maxTimestamp), fmt.Sprint(h.MaxTimestamp), "maxTimestamp of the header, want the largest of the records")
@@ -126,118 +125,4 @@ func summarize(v *batch.View, d *batch.Decompressor) (sum summary, err error) {
 func (d *recordDecoder) onlyHeaderChecksum(payload []byte) bool {
 	_, err := d.small.DecompressLegacy(0, batch.LZ4, payload)
 	return err == nil || errors.Is(err, batch.ErrTooLarge)
-}
-
-// message looks at a message of magic 0 or 1. Only the value of a wrapper has a structure:
-// messages of the same kind, each with a CRC of its own.
-//
-//	12          18 (magic 1: 26)
-//	| crc m a   | key length 4 | key | value length 4 | value: | offset 8 | size 4 | message | …
-//
-// Source: AbstractLegacyRecordBatch.DeepRecordsIterator, ByteBufferLogInputStream.
-func (d *recordDecoder) message(it *parcelItem, raw []byte) {
-	h, err := batch.ParseLegacyHeader(raw)
-	tell := func(kind AnomalyKind, want, got, detail string) {
-		d.parcel.anomalies = append(d.parcel.anomalies, Anomaly{Kind: kind, Segment: it.segment, Position: it.position, Length: int64(it.n),
-			From: h.Offset, To: addOffset(h.Offset, 1), Epoch: -1, Want: want, Got: got, Detail: detail})
-	}
-	if err != nil {
-		tell(RecordInvalid, "", "", err.Error())
-		return
-	}
-	value, ok := legacyValue(&h, raw)
-	if !ok {
-		tell(RecordInvalid, "", "", "the lengths of key and value do not fill the message")
-		return
-	}
-	switch codec := h.Codec(); {
-	case codec == batch.None:
-		return
-	case codec > batch.Zstd:
-		tell(CodecUnknown, "a codec of 0 to 3", fmt.Sprint(int(codec)), "")
-		return
-	case d.parcel.skip:
-		tell(DecompressionLimit, fmt.Sprintf("at most %d times the size of the log", maxExpansion), "more", "compressed batches were no longer decoded from here on")
-		return
-	}
-	out, err := d.small.DecompressLegacy(h.Magic, h.Codec(), value)
-	d.parcel.produced += int64(len(out))
-	if err == nil {
-		if detail := innerFault(&h, out); detail != "" {
-			tell(RecordInvalid, "", "", detail)
-		}
-		if h.Codec() == batch.LZ4 && h.Magic == 0 {
-			if _, err := d.small.DecompressLegacy(1, batch.LZ4, value); err != nil {
-				tell(LZ4LegacyChecksum, "", "", err.Error())
-			}
-		}
-		return
-	}
-	e, _ := errors.AsType[*batch.Error](err)
-	switch {
-	case errors.Is(err, batch.ErrTooLarge):
-		d.parcel.produced += smallOutput
-		tell(DecompressionLimit, e.Want, e.Got, err.Error())
-	case h.Codec() == batch.LZ4 && d.onlyHeaderChecksum(value):
-		tell(LZ4HeaderChecksum, "", "", err.Error())
-	default:
-		tell(RecordInvalid, e.Want, e.Got, err.Error())
-	}
-}
-
-// legacyValue is the value of a message, and whether key and value fill it.
-func legacyValue(h *batch.LegacyHeader, raw []byte) ([]byte, bool) {
-	at := 18
-	if h.Magic == 1 {
-		at = 26
-	}
-	for field := range 2 {
-		if len(raw)-at < 4 {
-			return nil, false
-		}
-		n := int64(int32(binary.BigEndian.Uint32(raw[at:])))
-		at += 4
-		if n < -1 || n > int64(len(raw)-at) {
-			return nil, false
-		}
-		end := at + int(max(n, 0))
-		if field == 1 {
-			return raw[at:end], end == len(raw)
-		}
-		at = end
-	}
-	panic("not reached")
-}
-
-// innerFault says what is wrong with the messages inside a wrapper, "" if nothing.
-func innerFault(wrapper *batch.LegacyHeader, b []byte) string {
-	if len(b) == 0 {
-		return "no message inside the compressed one"
-	}
-	previous := int64(-1)
-	for i := 0; len(b) > 0; i++ {
-		h, err := batch.ParseLegacyHeader(b)
-		switch {
-		case err != nil:
-			return fmt.Sprintf("message %d inside the compressed one: %v", i, err)
-		case h.TotalSize() > int64(len(b)):
-			return fmt.Sprintf("message %d inside the compressed one: %d bytes are left of %d", i, len(b), h.TotalSize())
-		case h.Codec() != batch.None:
-			return fmt.Sprintf("message %d inside the compressed one is compressed again", i)
-		case h.Magic != wrapper.Magic:
-			return fmt.Sprintf("message %d inside the compressed one has magic %d, not %d", i, h.Magic, wrapper.Magic)
-		case h.Offset <= previous:
-			return fmt.Sprintf("message %d inside the compressed one has offset %d after %d", i, h.Offset, previous)
-		}
-		raw := b[:h.TotalSize()]
-		if err := batch.CheckLegacyCRC(raw); err != nil {
-			return fmt.Sprintf("message %d inside the compressed one: %v", i, err)
-		}
-		if _, ok := legacyValue(&h, raw); !ok {
-			return fmt.Sprintf("message %d inside the compressed one: the lengths of key and value do not fill it", i)
-		}
-		previous = h.Offset
-		b = b[len(raw):]
-	}
-	return ""
 }

@@ -55,6 +55,7 @@ type parcelItem struct {
 	position int64
 	n        int
 	legacy   bool
+	next     int64 // legacy: where the log before it ends, -1 unknown
 }
 
 func newRecordWatch(l *Log) *recordWatch {
@@ -64,7 +65,8 @@ func newRecordWatch(l *Log) *recordWatch {
 func newParcel() *parcel { return &parcel{done: make(chan struct{}, 1)} }
 
 // frame takes a copy of a batch or message that a broker could read.
-func (w *recordWatch) frame(seg int, f *segment.Frame) {
+// next is where the log before it ends, -1 unknown.
+func (w *recordWatch) frame(seg int, f *segment.Frame, next int64) {
 	if f.Damage != nil || f.Kind != segment.Batch && f.Kind != segment.Legacy {
 		return
 	}
@@ -79,14 +81,15 @@ func (w *recordWatch) frame(seg int, f *segment.Frame) {
 		w.log.Anomalies.add(a)
 		return
 	}
-	w.add(seg, f.Pos, f.Raw, f.Kind == segment.Legacy)
+	w.add(parcelItem{segment: seg, position: f.Pos, n: len(f.Raw), legacy: f.Kind == segment.Legacy, next: next}, f.Raw)
 }
 
 // batch takes a copy of a sound batch of magic 2.
-func (w *recordWatch) batch(seg int, position int64, raw []byte) { w.add(seg, position, raw, false) }
+func (w *recordWatch) batch(seg int, position int64, raw []byte) {
+	w.add(parcelItem{segment: seg, position: position, n: len(raw)}, raw)
+}
 
-func (w *recordWatch) add(seg int, position int64, raw []byte, legacy bool) {
-	it := parcelItem{seg, position, len(raw), legacy}
+func (w *recordWatch) add(it parcelItem, raw []byte) {
 	if len(raw) > maxCopied {
 		w.send()
 		w.filling = &parcel{data: raw, items: []parcelItem{it}, done: w.filling.done}

@@ -71,7 +71,6 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 	seg := s.log.Segments[i]
 	if s.prevNext < 0 && !s.pendingOK {
 		s.prevNext = seg.BaseOffset
-		s.log.startsAtSegment = true
 	}
 	f, err := seg.Log.Open()
 	if err != nil {
@@ -83,10 +82,7 @@ func (s *stream) file(i int, position int64, yield func(*Block) bool) (goOn bool
 			return false, err
 		}
 	}
-	lowest := s.prevNext
-	if s.pendingOK {
-		lowest = s.pending.Next()
-	}
+	lowest := s.lowest()
 	s.base = seg.BaseOffset
 	s.seg = i
 	s.join()
@@ -145,7 +141,10 @@ func (s *stream) takeFrame(f *segment.Frame, yield func(*Block) bool) (goOn bool
 	s.leave()
 	defer s.join()
 	if s.records != nil {
-		s.records.frame(s.seg, f)
+		s.records.frame(s.seg, f, s.lowest())
+	}
+	if s.tally != nil && f.Kind == segment.Batch && f.Damage == nil && odd(&f.Batch.Header) {
+		s.log.oddHeader(s.seg, f.Pos, &f.Batch.Header)
 	}
 	if err := watched(s.watch, f); err != nil {
 		return false, err
@@ -349,7 +348,7 @@ func fromHeader(b *Block, h *batch.Header) {
 		Base: h.BaseOffset, Last: addOffset(h.BaseOffset, int64(h.LastOffsetDelta)), Epoch: h.PartitionLeaderEpoch,
 		WrittenBase: h.BaseOffset, WrittenEpoch: h.PartitionLeaderEpoch, spanWritten: span,
 		CRC: h.CRC, Codec: h.Attributes.Codec(), Attributes: h.Attributes, Records: h.RecordCount, MaxTimestamp: h.MaxTimestamp,
-		ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, BaseSequence: h.BaseSequence,
+		ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, BaseSequence: h.BaseSequence, Magic: h.Magic,
 	}
 }
 
@@ -366,21 +365,48 @@ func addOffset(base, delta int64) int64 {
 
 // fromLegacy makes a block of one message of format 0 or 1. A compressed wrapper
 // carries the offset of its last message; its first one is inside, so the block
-// starts where the log before it ended.
+// starts where the log before it ended. Behind damage nothing says where that was, and the
+// wrapper is opened.
 func (s *stream) fromLegacy(f *segment.Frame) Block {
 	h := f.Legacy
-	prevNext := s.prevNext
-	if s.pendingOK {
-		prevNext = s.pending.Next()
-	}
 	base := h.Offset
-	if codecOf(h) != batch.None && prevNext >= 0 && prevNext <= h.Offset {
-		base = prevNext
+	if codecOf(h) != batch.None {
+		if next := s.lowest(); next >= 0 && next <= h.Offset {
+			base = next
+		}
+		if f.Damage == nil && (len(s.trail) > 0 || s.pendingOK && s.pending.Flaws != 0) {
+			base = min(firstOffset(f.Raw, h.Offset), h.Offset)
+		}
 	}
 	return Block{
 		Base: base, Last: h.Offset, Epoch: -1, WrittenBase: base, WrittenEpoch: -1, spanWritten: h.Offset - base + 1,
 		CRC: h.CRC, Codec: codecOf(h), Records: -1, MaxTimestamp: h.Timestamp, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1, Legacy: true,
+		Magic: h.Magic, Attributes: batch.Attributes(h.Attributes) & legacyAttributes,
 	}
+}
+
+// legacyAttributes are the bits that mean the same in a message and in a batch: codec and
+// timestamp type.
+const legacyAttributes = 0x0f
+
+// lowest is where the next batch begins if nothing is missing before it, -1 unknown.
+func (s *stream) lowest() int64 {
+	if s.pendingOK {
+		return s.pending.Next()
+	}
+	return s.prevNext
+}
+
+// firstOffset is the offset of the first record in a wrapper, or otherwise if it cannot be
+// opened.
+func firstOffset(raw []byte, otherwise int64) int64 {
+	for r, err := range batch.LegacyRecords(raw, batch.NewDecompressor(smallOutput)) {
+		if err == nil {
+			return r.Offset
+		}
+		break
+	}
+	return otherwise
 }
 
 // Blocks reads the blocks that hold an offset in [from, to), ascending as the

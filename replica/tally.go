@@ -118,8 +118,11 @@ func (s *stream) inLine(run *segment.Run, i int) (int, error) {
 		x.batches++
 		x.bytes += size
 		x.maxTime = max(x.maxTime, h.MaxTimestamp)
-		if h.RecordCount <= h.LastOffsetDelta && h.RecordCount >= 0 && !h.Attributes.Control() {
-			s.log.Sparse, s.log.dense = true, false
+		if odd(h) {
+			if h.RecordCount <= h.LastOffsetDelta && h.RecordCount >= 0 && !h.Attributes.Control() {
+				s.log.Sparse, s.log.dense = true, false
+			}
+			s.log.oddHeader(s.seg, position, h)
 		}
 		if told && !x.quiet.skips(h, position, next) {
 			if err := s.watchInLine(run, i+n); err != nil {
@@ -145,6 +148,7 @@ func (s *stream) leave() {
 		l.LogEndOffset = x.next
 		l.Lineage[len(l.Lineage)-1].To = x.next
 		l.MaxTimestamp = max(l.MaxTimestamp, x.maxTime)
+		l.segmentTimes[s.seg] = max(l.segmentTimes[s.seg], x.maxTime)
 		t.runs.grow(x.batches, x.next)
 		t.untold += x.bytes
 		t.lastSegment = s.seg
@@ -185,6 +189,7 @@ func (l *Log) account(b *Block, have bool) {
 		l.EpochStarted[b.Epoch] = b.MaxTimestamp
 	}
 	l.MaxTimestamp = max(l.MaxTimestamp, b.MaxTimestamp)
+	l.segmentTimes[b.Segment] = max(l.segmentTimes[b.Segment], b.MaxTimestamp)
 	if b.Records >= 0 && int64(b.Records) < b.Last-b.Base+1 && !b.Control() {
 		l.Sparse = true
 		l.dense = false

@@ -1,11 +1,13 @@
 package replica
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 
 	"kafsck/batch"
+	"kafsck/internal/rofs"
 	"kafsck/logdir"
 	"kafsck/segment"
 )
@@ -40,8 +42,9 @@ type Source struct {
 //  1. any .cleaned file makes the swap files at or above the lowest cleaned base
 //     offset worthless, and is itself worthless;
 //  2. the remaining .log.swap files are complete: every other file whose name
-//     lies in [lowest swap base, highest swap next offset) is dropped;
-//  3. they become the live segments.
+//     lies in [lowest swap base, highest swap next offset) is dropped, the latter as
+//     a start finds it (see probedEnd);
+//  3. they become the live segments, in place of any of the same name.
 //
 // The first source is the directory's own log, even when it has no segment. An
 // error means that a swap file could not be read.
@@ -76,15 +79,17 @@ func View(p *logdir.Partition) ([]Source, error) {
 
 	if len(swaps) > 0 {
 		from, to := int64(math.MaxInt64), int64(math.MinInt64)
+		bases := map[int64]bool{}
 		for _, s := range swaps {
-			next, err := nextOffset(s)
+			next, err := probedEnd(s)
 			if err != nil {
 				return nil, err
 			}
 			from, to = min(from, s.BaseOffset), max(to, next)
+			bases[s.BaseOffset] = true
 		}
 		for _, s := range plain {
-			if s.BaseOffset >= from && s.BaseOffset < to {
+			if s.BaseOffset >= from && s.BaseOffset < to || bases[s.BaseOffset] {
 				aside[Replaced] = append(aside[Replaced], s)
 			} else {
 				own.Segments = append(own.Segments, s)
@@ -164,16 +169,49 @@ func sortSegments(segs []*logdir.Segment) {
 	})
 }
 
+// probedEnd returns the offset behind the last batch of a .swap segment as a start finds it: it asks
+// the last entry of the index where to begin, and takes the base offset where there is no batch
+// from that entry's offset on, as in a .log that was cut short (LogSegment.readNextOffset).
+func probedEnd(s *logdir.Segment) (int64, error) {
+	at, offset := int64(0), s.BaseOffset
+	if s.Index != nil && s.Index.Size >= segment.IndexEntrySize {
+		err := withFile(s.Index, func(r rofs.File) error {
+			size := s.Index.Size / segment.IndexEntrySize * segment.IndexEntrySize
+			var b [segment.IndexEntrySize]byte
+			if _, err := r.ReadAt(b[:], size-segment.IndexEntrySize); err != nil {
+				return &segment.ReadError{Path: s.Index.Path, Op: "read", Pos: size - segment.IndexEntrySize, Len: segment.IndexEntrySize, Err: err}
+			}
+			offset += int64(int32(binary.BigEndian.Uint32(b[:])))
+			at = int64(int32(binary.BigEndian.Uint32(b[4:])))
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if at < 0 || at >= s.Log.Size {
+		return s.BaseOffset, nil
+	}
+	end, err := endFrom(s, at)
+	if err == nil && end <= offset {
+		end = s.BaseOffset
+	}
+	return end, err
+}
+
 // nextOffset returns the offset behind the last batch of a segment, its base
-// offset when it has none, as LogSegment.readNextOffset does.
-func nextOffset(s *logdir.Segment) (int64, error) {
+// offset when it has none.
+func nextOffset(s *logdir.Segment) (int64, error) { return endFrom(s, 0) }
+
+// endFrom is nextOffset of the batches from a position on.
+func endFrom(s *logdir.Segment, position int64) (int64, error) {
 	f, err := s.Log.Open()
 	if err != nil {
 		return 0, &segment.ReadError{Path: s.Log.Path, Op: "open", Err: err}
 	}
 	defer f.Close()
 	next := s.BaseOffset
-	for frame, err := range segment.Scan(f, s.Log.Size, segment.ScanOptions{NextOffset: -1}) {
+	for frame, err := range segment.Scan(f, s.Log.Size, segment.ScanOptions{From: position, NextOffset: -1}) {
 		if err != nil {
 			return 0, withPath(err, s.Log.Path)
 		}

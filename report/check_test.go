@@ -92,3 +92,21 @@ func TestCheckAdvice(t *testing.T) {
 		}
 	}
 }
+
+// The last line does not claim that every record was decoded beside a finding that
+// says of some that they were not.
+func TestCheckUndecoded(t *testing.T) {
+	for code, all := range map[finding.Code]bool{
+		"index-not-trimmed": true, "max-timestamp-mismatch": true,
+		"records-not-decoded": false, "inner-record-invalid": false, "batch-crc-mismatch": false, "batch-codec-unknown": false,
+	} {
+		f := noteOn("orders-0")
+		f.Code = code
+		c := &Check{Level: LevelRecords}
+		c.Findings("orders-0", []finding.Finding{f})
+		got := strings.Join(strings.Fields(checkText(t, c)), " ")
+		if !strings.Contains(got, "; every record decoded") || strings.Contains(got, "decoded except those of batches named above") == all {
+			t.Errorf("%s: got\n%s", code, got)
+		}
+	}
+}

@@ -147,6 +147,8 @@ func (t *Check) verdict() []string {
 		return indented("", line)
 	case len(t.errors) > 0:
 		return indented("", "nothing was found in what could be read")
+	case t.has("records-not-decoded"):
+		return indented("", "nothing was found in what could be decoded")
 	}
 	line := "nothing is damaged"
 	if t.Level == LevelFiles {
@@ -335,6 +337,9 @@ func (t *Check) bottom() []string {
 	if len(t.groups) > 0 {
 		out = append(out, fmt.Sprintf("kafsck explain %s tells more of a code.", t.groups[0].key.code))
 	}
+	if t.Level != LevelFiles && t.Scope.Guessed > 0 && t.Scope.Compared > 0 {
+		out = append(out, limits(t.Scope)...)
+	}
 	switch t.Level {
 	case LevelFiles:
 		line := fmt.Sprintf("Checked: %s, %s, %s, %s: names, sizes and small files only; no record was read, %s of .log files are not verified (--level batches)",
@@ -342,7 +347,29 @@ func (t *Check) bottom() []string {
 			count(t.Scope.Segments, "segment", "segments"), count(t.Scope.Bytes, "byte", "bytes"))
 		return append(out, indented("", line)...)
 	case LevelRecords:
-		return append(out, indented("", t.Scope.checked()+"; every record decoded")...)
+		decoded := "; every record decoded"
+		if t.undecoded() {
+			decoded += " except those of batches named above"
+		}
+		return append(out, indented("", t.Scope.checked()+decoded)...)
 	}
 	return append(out, indented("", t.Scope.checked()+"; records inside batches were not decoded (--level records)")...)
+}
+
+// has reports whether there is a finding of a code.
+func (t *Check) has(code finding.Code) bool {
+	return slices.ContainsFunc(t.groups, func(g *checkGroup) bool { return g.key.code == code })
+}
+
+// undecoded says whether a finding names batches whose records were not read: their
+// CRC is wrong, what is inside is damaged, or they decompress to too much.
+func (t *Check) undecoded() bool {
+	return slices.ContainsFunc(t.groups, func(g *checkGroup) bool {
+		switch g.key.code {
+		case "batch-crc-mismatch", "leader-batch-bad-followers-stuck", "batch-magic-unknown", "batch-codec-unknown",
+			"inner-record-invalid", "lz4-header-checksum-wrong", "records-not-decoded":
+			return true
+		}
+		return false
+	})
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"errors"
+
 	"kafsck/batch"
 	"kafsck/checkpoint"
 	"kafsck/incident"
@@ -39,6 +41,8 @@ type Dump interface {
 	MetaProperties(f *checkpoint.MetaProperties)
 	QuorumState(f *checkpoint.QuorumState)
 	CleanShutdown(f *checkpoint.CleanShutdown)
+	// Other is a file that is known and not decoded; says: what it is for, prose.
+	Other(name, says string)
 
 	// Failed is about a file that could not be read, or not to its end.
 	Failed(path string, err error)
@@ -61,14 +65,38 @@ type DumpFile struct {
 	Ignored   bool // a broker does not look at a file of this name
 }
 
-// DumpRecord is one record with the batch it lies in.
+// DumpRecord is one record with the batch or message it lies in.
 type DumpRecord struct {
 	Frame *segment.Frame
 	*batch.Record
+	TimestampType batch.TimestampType
+	Legacy        *batch.LegacyRecord // the same record, of message format 0 or 1; nil else
+	BadCRC        bool                // of Legacy: its own CRC does not verify
+
 	Control  *batch.Control // of a control record that could be decoded
 	Metadata *kraft.Record  // of a record of __cluster_metadata that could be decoded
-	Why      string         // why neither could be decoded where one should be there
+	Decoded  *Decoded       // both, and of internal topics; as far as it could be decoded
+	Why      string         // why it could not be decoded, or not all of it
+	Unknown  bool           // because its type or version is not known: a newer Kafka may
 }
+
+// leaderEpoch is -1 before message format 2, as are the producer's numbers.
+func (r *DumpRecord) leaderEpoch() int32 {
+	if r.Legacy != nil {
+		return -1
+	}
+	return r.Frame.Batch.PartitionLeaderEpoch
+}
+
+func (r *DumpRecord) producer() (id int64, epoch int16) {
+	if r.Legacy != nil {
+		return -1, -1
+	}
+	return r.Frame.Batch.ProducerID, r.Frame.Batch.ProducerEpoch
+}
+
+// badCRC tells that the record may be damaged.
+func (r *DumpRecord) badCRC() bool { return r.BadCRC || errors.Is(r.Frame.Damage, batch.ErrCRC) }
 
 // DumpIndex is how the bytes of an index file are used.
 type DumpIndex struct {
@@ -97,11 +125,16 @@ type DumpSummary struct {
 	Flawed   int64 // among them: damaged where no CRC looks
 	Records  int64 // as their headers count them; messages of old formats count as one
 	Shown    int64 // records printed
-	Bytes    int64 // of the files read
-	Verified int64 // bytes of batches with a CRC that verifies
-	Other    int64 // bytes that are no batch
-	Entries  int64 // of index files and snapshots printed
-	Failed   int   // files not read, or not to their end
+	// Of these, records of Kafka's own: of a type or version that is not known, and that do
+	// not fit what is known.
+	Unknown, Undecoded int64
+	Bytes              int64 // of the files read
+	Verified           int64 // bytes of batches with a CRC that verifies
+	Other              int64 // bytes that are no batch
+	Entries            int64 // of index files and snapshots printed
+	Failed             int   // files not read, or not to their end
+	// NotAsked are kinds of lines that --where was not asked of, since they lack a name in it.
+	NotAsked []string
 }
 
 // malformedFile is what Kafka refuses about a text file, and what that leads to.

@@ -159,3 +159,9 @@ func (t *dumpText) CleanShutdown(f *checkpoint.CleanShutdown) {
 		t.line("  no broker epoch: empty before Kafka 3.7, and what Kafka cannot parse counts as none")
 	}
 }
+
+func (t *dumpText) Other(_, says string) {
+	for _, line := range indented("  ", says) {
+		t.line(line)
+	}
+}

@@ -123,7 +123,9 @@ type recordLine struct {
 	ControlType   string           `json:"controlType,omitempty"`
 	Coordinator   *int32           `json:"coordinatorEpoch,omitempty"`
 	Metadata      json.RawMessage  `json:"metadata,omitempty"`
-	Undecoded     *string          `json:"undecoded,omitempty"` // why control or metadata are missing
+	Magic         *int8            `json:"magic,omitempty"` // only of formats 0 and 1
+	Decoded       *Decoded         `json:"decoded,omitempty"`
+	Undecoded     *string          `json:"undecoded,omitempty"` // why something is not decoded
 }
 
 // nullableBytes is base64 in JSON, null for nil.
@@ -193,14 +195,20 @@ func (d *dumpJSON) batch(f *segment.Frame) {
 }
 
 func (d *dumpJSON) Record(r *DumpRecord) {
-	h := &r.Frame.Batch.Header
+	a := r.Frame.Batch.Attributes
 	l := recordLine{
-		Type: "record", place: d.at, Offset: r.Offset, LeaderEpoch: h.PartitionLeaderEpoch,
-		TimestampMs: r.Timestamp, TimestampType: h.Attributes.TimestampType().String(), Headers: []headerOfRecord{},
-		ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, Sequence: r.Sequence,
-		Transactional: h.Attributes.Transactional(), Control: h.Attributes.Control(), Position: d.pos, Undecoded: text(r.Why),
+		Type: "record", place: d.at, Offset: r.Offset, LeaderEpoch: r.leaderEpoch(),
+		TimestampMs: r.Timestamp, TimestampType: r.TimestampType.String(), Headers: []headerOfRecord{},
+		Sequence: r.Sequence, Transactional: a.Transactional(), Control: a.Control(), Position: d.pos, Decoded: r.Decoded, Undecoded: text(r.Why),
+	}
+	l.ProducerID, l.ProducerEpoch = r.producer()
+	if r.Legacy != nil {
+		l.Magic = &r.Legacy.Magic
 	}
 	l.Timestamp, _ = timestamp(r.Timestamp)
+	if d.redact {
+		l.Decoded = l.Decoded.redacted()
+	}
 	if d.redact && r.Key != nil {
 		l.KeySize, l.KeyHash = sized(r.Key)
 	} else {
@@ -223,7 +231,7 @@ func (d *dumpJSON) Record(r *DumpRecord) {
 		}
 		l.Headers = append(l.Headers, line)
 	}
-	if errors.Is(r.Frame.Damage, batch.ErrCRC) {
+	if r.badCRC() {
 		l.CRCOk = new(bool)
 	}
 	if c := r.Control; c != nil {
@@ -381,6 +389,16 @@ func (d *dumpJSON) CleanShutdown(f *checkpoint.CleanShutdown) {
 	d.out.Line(&l)
 }
 
+func (d *dumpJSON) Other(name, says string) {
+	type line struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+		place
+		Says string `json:"says"`
+	}
+	d.out.Line(&line{"other-file", name, d.at, says})
+}
+
 func (d *dumpJSON) Failed(path string, err error) {
 	d.out.Line(errorLine{"error", path, err.Error()})
 }
@@ -391,19 +409,22 @@ func (d *dumpJSON) Note(string, ...any) {}
 
 func (d *dumpJSON) Summary(s *DumpSummary) {
 	type line struct {
-		Type          string `json:"type"`
-		ExitCode      int    `json:"exitCode"`
-		Files         int    `json:"files"`
-		Batches       int64  `json:"batches"`
-		BadCRC        int64  `json:"batchesBadCrc"`
-		Flawed        int64  `json:"batchesFlawed"`
-		Records       int64  `json:"records"`
-		Shown         int64  `json:"recordsShown"`
-		Bytes         int64  `json:"bytes"`
-		BytesVerified int64  `json:"bytesVerified"`
-		Other         int64  `json:"bytesInNoBatch"`
-		Entries       int64  `json:"indexEntriesShown"`
-		Errors        int    `json:"errors"`
+		Type          string   `json:"type"`
+		ExitCode      int      `json:"exitCode"`
+		Files         int      `json:"files"`
+		Batches       int64    `json:"batches"`
+		BadCRC        int64    `json:"batchesBadCrc"`
+		Flawed        int64    `json:"batchesFlawed"`
+		Records       int64    `json:"records"`
+		Shown         int64    `json:"recordsShown"`
+		Unknown       int64    `json:"recordsUnknown"`
+		Undecoded     int64    `json:"recordsUndecoded"`
+		Bytes         int64    `json:"bytes"`
+		BytesVerified int64    `json:"bytesVerified"`
+		Other         int64    `json:"bytesInNoBatch"`
+		Entries       int64    `json:"indexEntriesShown"`
+		Errors        int      `json:"errors"`
+		NotAsked      []string `json:"kindsNotAsked,omitempty"`
 	}
-	d.out.Line(line{"summary", s.ExitCode, s.Files, s.Batches, s.BadCRC, s.Flawed, s.Records, s.Shown, s.Bytes, s.Verified, s.Other, s.Entries, s.Failed})
+	d.out.Line(line{"summary", s.ExitCode, s.Files, s.Batches, s.BadCRC, s.Flawed, s.Records, s.Shown, s.Unknown, s.Undecoded, s.Bytes, s.Verified, s.Other, s.Entries, s.Failed, s.NotAsked})
 }

@@ -262,13 +262,19 @@ func (t *dumpText) Record(r *DumpRecord) {
 	b := append(t.buf[:0], "      offset "...)
 	b = strconv.AppendInt(b, r.Offset, 10)
 	b = append(appendTime(append(b, "  "...), r.Timestamp), "  "...)
+	decoded := r.Decoded
+	if t.opt.Values == ValueRedacted {
+		decoded = decoded.redacted()
+	}
 	switch {
-	case r.Control != nil:
+	case r.Control != nil && r.Why == "" && r.Control.Type != batch.ControlKRaftVoters:
 		b = append(b, Escape(controlText(r.Control))...)
-	case r.Metadata != nil:
-		text, _ := r.Metadata.MarshalJSON() // never fails: see kraft.Record
-		b = valueBare.append(b, text, t.limit(maxShownValue))
+	case decoded != nil && r.Why == "":
+		b = t.decoded(b, decoded)
 	default:
+		if decoded != nil {
+			b = append(t.decoded(b, decoded), "\n"+decodedIndent...)
+		}
 		b = t.opt.Values.append(append(b, "key "...), r.Key, t.limit(maxShownKey))
 		b = t.opt.Values.append(append(b, "  value "...), r.Value, t.limit(maxShownValue))
 	}
@@ -288,6 +294,9 @@ func (t *dumpText) Record(r *DumpRecord) {
 	if r.Why != "" {
 		b = append(append(append(b, "  ("...), Escape(r.Why)...), ')')
 	}
+	if r.BadCRC {
+		b = append(b, "  CRC BAD"...)
+	}
 	t.buf = append(b, '\n')
 	if t.err == nil {
 		_, t.err = t.w.Write(t.buf)
@@ -304,8 +313,6 @@ func controlText(c *batch.Control) string {
 		return fmt.Sprintf("%s, last contained log timestamp %s", c.Type, dumpTime(c.LastContainedLogTimestamp))
 	case batch.ControlKRaftVersion:
 		return fmt.Sprintf("%s %d", c.Type, c.KRaftVersion)
-	case batch.ControlKRaftVoters:
-		return fmt.Sprintf("%s %s", c.Type, voters(c.Voters))
 	}
 	return c.Type.String()
 }
@@ -366,6 +373,12 @@ func (t *dumpText) Summary(s *DumpSummary) {
 	}
 	if s.Flawed > 0 {
 		line += fmt.Sprintf("; %s a wrong length or magic, which the CRC does not cover", has(s.Flawed, "batch", "batches"))
+	}
+	if s.Unknown > 0 {
+		line += fmt.Sprintf("; %s a type or version that kafsck does not know", has(s.Unknown, "record", "records"))
+	}
+	if s.Undecoded > 0 {
+		line += fmt.Sprintf("; %s cannot be decoded", count(s.Undecoded, "record", "records"))
 	}
 	if s.Other > 0 {
 		line += fmt.Sprintf("; %s in no batch", verb(s.Other))

@@ -99,7 +99,6 @@ type lostPart struct {
 	Records   int64      `json:"records"`
 	Committed string     `json:"committed"`
 	HeldBy    []brokerID `json:"heldBy"`
-	Cleaned   bool       `json:"cleaned"`
 }
 
 // BrokerStart writes what becomes of a broker, and of its metadata log.
@@ -143,7 +142,7 @@ func (j *JSON) Start(p *incident.Partition) {
 		l.Partition, l.TopicID, l.Broker = p.Name, text(p.TopicID), brokerOf(ps.Start.Broker)
 		for i := range ps.Gone {
 			g := &ps.Gone[i]
-			x := lostPart{File: g.File, State: string(g.State), Action: g.Action.Action, From: g.From, To: g.To, Records: g.Records, Committed: string(g.Committed), HeldBy: []brokerID{}, Cleaned: g.Cleaned}
+			x := lostPart{File: g.File, State: string(g.State), Action: g.Action.Action, From: g.From, To: g.To, Records: g.Records, Committed: string(g.Committed), HeldBy: []brokerID{}}
 			for _, b := range g.HeldBy {
 				x.HeldBy = append(x.HeldBy, brokerOf(b))
 			}

@@ -70,6 +70,9 @@ func (t *Losses) Add(x *incident.Partition) {
 			t.anyway++
 		}
 		t.openCase(x, say)
+		if len(x.Losses) > 0 { // whoever leads
+			t.lostRecords(x, say)
+		}
 	case len(x.Losses) > 0:
 		t.lostRecords(x, say)
 	case len(lines) == 0:
@@ -100,7 +103,11 @@ func (t *Losses) openCase(x *incident.Partition, say func(...string)) {
 }
 
 func (t *Losses) lostRecords(x *incident.Partition, say func(...string)) {
-	say(labelled(2, "leader", rulingProse(x))...)
+	if x.Ruling.Leader != nil || len(x.Candidates) == 0 {
+		say(labelled(2, "leader", rulingProse(x))...)
+	} else {
+		say(indented("  ", "whoever leads:")...)
+	}
 	counts := false
 	for i := range x.Losses {
 		l := &x.Losses[i]

@@ -39,11 +39,14 @@ func (s *Scope) Add(p *incident.Partition, absent []int32) {
 		if !isAside(c.State) {
 			s.Replicas++
 		}
-		if c.Log == nil {
-			continue
-		}
-		s.Segments += len(c.Log.Segments)
-		if c.Err == nil {
+		switch {
+		case c.Err != nil: // what could be read of it
+			s.Segments += c.Fragments.Segments
+			s.Batches += c.Fragments.Batches
+			s.Bytes += c.Fragments.Bytes
+			s.BytesVerified += c.Fragments.BytesVerified
+		case c.Log != nil:
+			s.Segments += len(c.Log.Segments)
 			s.Batches += c.Log.Batches
 			s.Bytes += c.Log.Bytes
 			s.BytesVerified += c.Log.BytesVerified

@@ -164,7 +164,7 @@ func isValue(ps *incident.PartitionStart, x broker.Action) bool {
 	case broker.ActMarkDeleted:
 		return offLog(ps, x)
 	case broker.ActDelete:
-		return offLog(ps, x) || slices.ContainsFunc(ps.Gone, func(g incident.GoneRecords) bool { return path.Base(g.File) == x.File && !g.Cleaned })
+		return offLog(ps, x) || slices.ContainsFunc(ps.Gone, func(g incident.GoneRecords) bool { return path.Base(g.File) == x.File })
 	case broker.ActSplit:
 		return true
 	}

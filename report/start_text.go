@@ -89,7 +89,7 @@ func Takes(sp *broker.StartedPartition) bool {
 // with a file, a part of the log that is more than zeros, the directory itself; or leads to a loss as
 // soon as the broker follows, or somebody is elected.
 func TakesValue(ps *incident.PartitionStart) bool {
-	return slices.ContainsFunc(ps.Gone, func(g incident.GoneRecords) bool { return !g.Cleaned }) || ps.Stray != "" || ps.Unled ||
+	return len(ps.Gone) > 0 || ps.Stray != "" || ps.Unled ||
 		slices.ContainsFunc(ps.Actions, func(x broker.Action) bool { return isValue(ps, x) && x.Action != broker.ActSplit }) ||
 		ps.Follows != nil && len(counting(ps.Follows.Lost)) > 0
 }
@@ -152,7 +152,7 @@ func (s *startTotals) add(ps *incident.PartitionStart, label string) {
 				s.replaced++
 			case strings.HasSuffix(x.File, ".log.deleted") && x.Bytes == 0:
 				s.empty++
-			case strings.HasSuffix(x.File, ".log.deleted") && !slices.ContainsFunc(ps.Gone, func(g incident.GoneRecords) bool { return path.Base(g.File) == x.File && !g.Cleaned }):
+			case strings.HasSuffix(x.File, ".log.deleted") && !slices.ContainsFunc(ps.Gone, func(g incident.GoneRecords) bool { return path.Base(g.File) == x.File }):
 				s.expiredFiles++
 				s.expiredBytes += x.Bytes
 			}

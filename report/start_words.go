@@ -95,9 +95,6 @@ func goneProse(g *incident.GoneRecords) string {
 	default:
 		s += "that no live copy holds"
 	}
-	if g.Cleaned {
-		return s + ", which the cleaner has left: the log has the segment that took its place"
-	}
 	switch g.Committed {
 	case "yes":
 		s += ", committed"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kafsck/internal/fixture"
 	"kafsck/segment"
 )
 
@@ -25,6 +26,7 @@ func FuzzScan(f *testing.F) {
 	for _, b := range damagedLogs(f) {
 		f.Add(b, int64(100))
 	}
+	fixture.Seeds(f, "log", func(b []byte) { f.Add(b, int64(0)) })
 	f.Add([]byte{}, int64(-1))
 	f.Add(make([]byte, 100), int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, log []byte, next int64) {

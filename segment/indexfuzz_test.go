@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"kafsck/internal/fixture"
 	"kafsck/segment"
 )
 
@@ -30,6 +31,7 @@ func indexSeeds(f *testing.F, kind string) {
 	if err != nil || n == 0 {
 		f.Fatal("no seeds", err)
 	}
+	fixture.Seeds(f, kind, func(b []byte) { f.Add(b, int64(0)) })
 	sound := indexBytes(f)[kind]
 	f.Add([]byte{}, int64(0))
 	f.Add(make([]byte, 1000), int64(-1))

@@ -203,6 +203,9 @@ func (a *app) restart(e *entry) {
 	e.gen++
 	e.failed = ""
 	a.drop(e)
+	if r, ok := e.screen.(restarter); ok {
+		a.launch(e, r.restarted())
+	}
 }
 
 // drop stops the jobs of e.
@@ -225,7 +228,7 @@ func (a *app) launch(e *entry, w work) {
 		return
 	}
 	ctx, cancel := context.WithCancel(e.ctx)
-	j := &job{begun: a.now(), stop: cancel, owner: e, gen: e.gen}
+	j := &job{begun: a.now(), stop: cancel, owner: e, gen: e.gen, running: &a.running}
 	a.jobs = append(a.jobs, j)
 	a.goOn(context.WithValue(ctx, jobKey{}, j), j, w)
 }

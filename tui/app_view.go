@@ -120,6 +120,8 @@ func (a *app) bottomLines() []string {
 	note := ""
 	if l.problem != "" {
 		note = "  " + a.styles.level(levelWarning).Render("! "+escape(l.problem))
+	} else if l.kind == lineFilter && len(l.text) == 0 {
+		note = "  " + a.styles.dim.Render("words, !word, column>=number, =condition")
 	} else if l.kind == lineFilter {
 		if p, ok := l.at.screen.(positioned); ok {
 			note = "  " + a.styles.dim.Render(p.position())

@@ -152,22 +152,61 @@ func timestampAndMs(ms int64) string {
 //
 // Source: org.apache.kafka.common.record.LegacyRecord.
 func legacyFields(d *batchData) []field {
-	h := &d.frame.legacy
+	out := messageFields(d.raw, &d.frame.legacy)
+	if d.compressed && len(out) > 0 {
+		out[0].value += ": of the last message inside"
+		if f := &out[len(out)-1]; f.name == "value" && d.payload != nil {
+			f.value = countOf(f.to-f.from, "byte", "bytes") + " of " + d.frame.legacy.Codec().String() + ", decompressed " + comma(int64(len(d.payload))) + ", " + d.recordsText()
+		}
+	}
+	if d.problem != "" {
+		f := field{name: "messages end here", value: d.problem, in: nowhere, level: levelDamage, jump: -1}
+		if d.limit {
+			f.name, f.level = "not decoded", levelNote
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// innerFields are the fields of a message inside a wrapper, at byte at of what that holds.
+func innerFields(raw []byte, at int64, old *oldRecords) []field {
+	h, err := batch.ParseLegacyHeader(raw)
+	if err != nil {
+		return []field{{name: "malformed", value: err.Error(), from: at, to: at + int64(len(raw)), in: inRecords, depth: 1, level: levelDamage, jump: -1}}
+	}
+	out := messageFields(raw, &h)
+	if old.base != 0 {
+		out[0].value += ": offset " + itoa(h.Offset+old.base)
+	}
+	for i := range out {
+		f := &out[i]
+		f.from, f.to, f.in, f.depth = f.from+at, f.to+at, inRecords, 1
+		if f.name == "timestamp" && old.wrapper.TimestampType() == batch.LogAppendTime {
+			f.value += ": not used, the wrapper has LogAppendTime"
+		}
+	}
+	return out
+}
+
+// messageFields are the fields of the message that fills raw, which is nil where it is not in
+// memory.
+func messageFields(raw []byte, h *batch.LegacyHeader) []field {
 	var out []field
 	add := func(name string, from, to int64, value string) *field {
 		out = append(out, field{name: name, value: value, from: from, to: to, jump: -1})
 		return &out[len(out)-1]
 	}
-	offset := add("offset", 0, 8, itoa(h.Offset))
-	if h.Codec() != batch.None {
-		offset.value += ": of the last message inside"
-	}
+	add("offset", 0, 8, itoa(h.Offset))
 	add("messageSize", 8, 12, itoa(h.Size))
 	crc := add("crc", 12, 16, hex32(h.CRC)+" stored")
-	if d.frame.badCRC {
+	switch {
+	case raw == nil:
+		crc.value += "; not computed here"
+	case batch.CheckLegacyCRC(raw) != nil:
 		crc.level = levelDamage
 		crc.value += "; the bytes give another one"
-	} else if d.raw != nil {
+	default:
 		crc.value += ", computed the same"
 		crc.level = levelOK
 	}
@@ -180,20 +219,20 @@ func legacyFields(d *batchData) []field {
 		at = 26
 	}
 	for _, name := range []string{"key", "value"} {
-		if at+4 > int64(len(d.raw)) {
+		if at+4 > int64(len(raw)) {
 			return out
 		}
-		n := int64(int32(binary.BigEndian.Uint32(d.raw[at:])))
+		n := int64(int32(binary.BigEndian.Uint32(raw[at:])))
 		add(name+"Length", at, at+4, none(n))
 		at += 4
 		if n < 0 {
 			continue
 		}
-		if n > int64(len(d.raw))-at {
-			add(name, at, int64(len(d.raw)), "longer than the message").level = levelDamage
+		if n > int64(len(raw))-at {
+			add(name, at, int64(len(raw)), "longer than the message").level = levelDamage
 			return out
 		}
-		add(name, at, at+n, preview(d.raw[at:at+n]))
+		add(name, at, at+n, preview(raw[at:at+n]))
 		at += n
 	}
 	return out

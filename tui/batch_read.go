@@ -20,17 +20,20 @@ type batchData struct {
 	size       int64 // of the file
 	file       string
 
-	// Of a batch of magic 2:
+	old *oldRecords // of a message of magic 0 or 1; nil of a batch
+
 	compressed bool
-	payload    []byte // records, decompressed; nil where they could not be
-	records    []int32
-	problem    string // why the records end before their number
-	limit      bool   // because of a limit of ours
-	computed   uint32
-	flip       *batch.Flip
-	tried      bool // flip was looked for
-	note       string
-	selected   int // record that was asked for, -1 none
+	// payload are the records, decompressed; nil where they could not be. Of a message that
+	// is not compressed it is raw.
+	payload  []byte
+	records  []int32
+	problem  string // why the records end before their number
+	limit    bool   // because of a limit of ours
+	computed uint32
+	flip     *batch.Flip
+	tried    bool // flip was looked for
+	note     string
+	selected int // record that was asked for, -1 none
 }
 
 // readBatch is work that reads one frame and takes it apart.
@@ -107,7 +110,10 @@ func readData(ctx context.Context, l *logFiles, fr frame) (*batchData, error) {
 		// Nothing is read behind this frame, so its bytes stay as they are.
 		if raw.Pos == fr.pos && raw.Len == fr.len {
 			d.raw = raw.Raw
-			if fr.kind == segment.Batch || fr.kind == segment.Embedded && !fr.isMessage() {
+			switch {
+			case fr.isMessage():
+				d.decodeOld(ctx)
+			case fr.kind == segment.Batch || fr.kind == segment.Embedded:
 				d.decode(ctx, raw)
 			}
 		}
@@ -153,10 +159,28 @@ func (d *batchData) decode(ctx context.Context, raw *segment.Frame) {
 	}
 }
 
+// offsets are the first and the last one, both inclusive. The header of a wrapper has the
+// last one only.
+func (d *batchData) offsets() (first, last int64) {
+	first, last = d.frame.offsets()
+	if d.old != nil && d.compressed && len(d.records) > 0 {
+		if r, ok := d.oldRecord(0); ok {
+			first = r.Offset
+		}
+		if r, ok := d.oldRecord(len(d.records) - 1); ok {
+			last = r.Offset
+		}
+	}
+	return first, last
+}
+
 // recordSpace is what the records are counted in, and what is before them there.
 func (d *batchData) recordSpace() (in space, shift int64) {
-	if d.compressed {
+	switch {
+	case d.compressed:
 		return inRecords, 0
+	case d.old != nil:
+		return inFrame, 0
 	}
 	return inFrame, batch.HeaderSize
 }
@@ -168,6 +192,13 @@ func (d *batchData) recordRange(i int) (from, to int64) {
 		return from, int64(d.records[i+1])
 	}
 	// The last one ends by its own length.
+	if d.old != nil {
+		h, err := batch.ParseLegacyHeader(d.payload[from:])
+		if err != nil || h.TotalSize() > int64(len(d.payload))-from {
+			return from, int64(len(d.payload))
+		}
+		return from, from + h.TotalSize()
+	}
 	if rec, ok := d.record(i); ok {
 		return from, from + rec.Len
 	}
@@ -178,11 +209,18 @@ func (d *batchData) recordRange(i int) (from, to int64) {
 func (d *batchData) fieldsOf(i int) []field {
 	from, to := d.recordRange(i)
 	in, shift := d.recordSpace()
+	if d.old != nil {
+		return innerFields(d.payload[from:to], from, d.old)
+	}
 	return recordFields(d.payload, from, to, in, &d.frame.head, shift)
 }
 
 // record decodes one record. Its key and value are borrowed from payload.
 func (d *batchData) record(i int) (batch.Record, bool) {
+	if d.old != nil {
+		r, ok := d.oldRecord(i)
+		return r.Record, ok
+	}
 	from := int64(d.records[i])
 	to := int64(len(d.payload))
 	if i+1 < len(d.records) {

@@ -2,17 +2,11 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"kafsck/epoch"
 	"kafsck/logdir"
-	"kafsck/segment"
 )
 
 // batchesScreen lists the batches of a .log, segment by segment. The list is a window:
@@ -47,7 +41,7 @@ type place struct {
 	pos     int64
 }
 
-const noSort = "a log is listed in its own order; / and z select from it"
+const noSort = "only a window of a log is in memory, in the order of the log; / and z select from all of it"
 
 func newBatches(w *world, l *logFiles, t target) *batchesScreen {
 	s := &batchesScreen{w: w, log: l, first: t, marked: map[place]bool{}, counted: map[*logdir.File]frameCount{}}
@@ -68,6 +62,9 @@ func (s *batchesScreen) command() string {
 		if from < to {
 			words = append(words, "--positions", itoa(s.frames[from].pos)+".."+itoa(s.frames[to-1].end()-1))
 		}
+	}
+	if e := whereOf(s.filter()); e != "" {
+		words = append(words, "--where", e)
 	}
 	return shellWords(append(words, s.path())...)
 }
@@ -119,7 +116,7 @@ func (s *batchesScreen) handle(in intent, ctl *control) work {
 		switch {
 		case f == nil:
 			return nil
-		case in == "records" && f.hasOffsets() && !f.isMessage():
+		case in == "records" && f.hasOffsets():
 			ctl.push(newRecords(s.w, s.log, target{atPosition, f.pos}))
 		default:
 			ctl.push(newBatch(s.w, s.log, target{atPosition, f.pos}, nil))
@@ -395,115 +392,6 @@ func (l *logFiles) without() *logFiles {
 	return &other
 }
 
-func (s *batchesScreen) view(w, h int, st *styles) string {
-	if !s.loaded && s.found == nil && s.unread != nil {
-		return unreadText(s.unread, w, st)
-	}
-	if !s.loaded && s.found == nil {
-		return st.dim.Render("reading …")
-	}
-	if s.found == nil && len(s.frames) == 0 {
-		return st.dim.Render("The file is empty: no batch was written since this segment was begun.")
-	}
-	if s.found != nil && len(s.found.hits) == 0 {
-		return st.dim.Render(cut(s.found.nothing(), w))
-	}
-	lines := []string{}
-	if head := s.headline(); h >= 12 {
-		lines = append(lines, st.dim.Render(cut(escape(head), w)))
-	}
-	return strings.Join(append(lines, s.viewTable(w, h-len(lines), st)), "\n")
-}
-
-// headline says where one is.
-func (s *batchesScreen) headline() string {
-	text := s.log.file().Path + "  " + humanBytes(s.size)
-	if n := len(s.log.segs); n > 1 {
-		text += "  segment " + comma(int64(s.log.at+1)) + " of " + comma(int64(n))
-	}
-	if c, ok := s.counted[s.log.file()]; ok {
-		text += "  " + c.text()
-	}
-	return text
-}
-
-// position is how far into the file the cursor is, since rows are not counted.
-func (s *batchesScreen) position() string {
-	marks := ""
-	if n := len(s.marked); n > 0 {
-		marks = countOf(int64(n), "mark", "marks") + "  "
-	}
-	if s.found != nil {
-		return marks + s.found.position(s.cursor)
-	}
-	f := s.selected()
-	if f == nil {
-		return marks
-	}
-	done := int64(100)
-	if s.size > 0 && !(s.tail && s.cursor == len(s.frames)-1) {
-		done = min(f.pos*100/s.size, 99)
-	}
-	if s.head && s.tail {
-		return marks + comma(int64(s.cursor+1)) + "/" + comma(int64(len(s.frames)))
-	}
-	return marks + itoa(done) + "% of " + humanBytes(s.size)
-}
-
-func (s *batchesScreen) copyText(kind copyKind) (string, error) {
-	if s.selected() == nil {
-		return "", errNothingToCopy
-	}
-	return s.table.copyText(kind)
-}
-
-// save writes all batches of the segment, or all that a scan found: they are read again
-// for it.
-func (s *batchesScreen) save(format string) (func(io.Writer) error, error) {
-	l, path := s.log, s.path()
-	var keep func(pos int64) bool
-	switch {
-	case len(s.marked) > 0:
-		marked := map[int64]bool{}
-		for p := range s.marked {
-			if p.segment == l.at {
-				marked[p.pos] = true
-			}
-		}
-		keep = func(pos int64) bool { return marked[pos] }
-	case s.found != nil && (!s.found.done || s.found.over):
-		return nil, errors.New("the scan is not complete")
-	case s.found != nil:
-		hits, i := s.found.hits, 0
-		keep = func(pos int64) bool {
-			for i < len(hits) && hits[i].pos < pos {
-				i++
-			}
-			return i < len(hits) && hits[i].pos == pos
-		}
-	}
-	return func(out io.Writer) error {
-		f, err := openWatched(context.Background(), l.file(), nil)
-		if err != nil {
-			return err
-		}
-		defer f.close()
-		t, err := newTableWriter(out, format, frameColumns)
-		if err != nil {
-			return err
-		}
-		one := &frameRows{make([]frame, 1), l.gaps, l.file().Path, path}
-		err = newWalk(f).run(0, false, nil, func(fr *frame, _ *segment.Frame) bool {
-			if keep == nil || keep(fr.pos) {
-				one.list[0] = *fr
-				t.write(one, 0)
-			}
-			return t.err == nil
-		})
-		return errors.Join(err, t.finish())
-	}, nil
-}
-
 func (s *batchesScreen) commands() []command {
 	list := logCommands(s.log, func(l *logFiles, t target, ctl *control) work { return s.goTo(l, t, ctl) })
 	return append(list, command{name: "segment", args: "BASE", help: "to the segment with this base offset",
@@ -524,81 +412,4 @@ func (s *batchesScreen) commands() []command {
 			}
 			return nil, fmt.Errorf("there is no segment with base offset %s", arg)
 		}})
-}
-
-// logCommands are the commands that go to a place in a log.
-func logCommands(l *logFiles, goTo func(*logFiles, target, *control) work) []command {
-	number := func(kind targetKind, what string) func(string, *control) (work, error) {
-		return func(arg string, ctl *control) (work, error) {
-			n, err := strconv.ParseInt(strings.ReplaceAll(arg, ",", ""), 10, 64)
-			if err != nil || n < 0 {
-				return nil, fmt.Errorf("want %s", what)
-			}
-			return goTo(l, target{kind, n}, ctl), nil
-		}
-	}
-	return []command{
-		{name: "goto", args: "OFFSET", help: "to the batch that holds an offset", run: number(atOffset, "an offset")},
-		{name: "position", args: "BYTE", help: "to the byte of this segment", run: number(atPosition, "a position in bytes")},
-		{name: "epoch", args: "EPOCH", help: "to the first batch of a leader epoch",
-			complete: func(arg string) []string {
-				var out []string
-				for _, r := range lineageOf(l) {
-					if t := itoa(r.Epoch); r.Epoch >= 0 && strings.HasPrefix(t, arg) && !slices.Contains(out, t) && len(out) < 50 {
-						out = append(out, t)
-					}
-				}
-				return out
-			},
-			run: func(arg string, ctl *control) (work, error) {
-				n, err := strconv.ParseInt(arg, 10, 32)
-				if err != nil || n < 0 {
-					return nil, fmt.Errorf("want a leader epoch")
-				}
-				lineage := lineageOf(l)
-				if lineage == nil {
-					return goTo(l, target{atEpoch, n}, ctl), nil
-				}
-				var known []string
-				for _, r := range lineage {
-					if int64(r.Epoch) == n {
-						return goTo(l, target{atOffset, r.From}, ctl), nil
-					}
-					if t := itoa(r.Epoch); len(known) < 20 && !slices.Contains(known, t) {
-						known = append(known, t)
-					}
-				}
-				return nil, fmt.Errorf("no batch has leader epoch %d; there are %s", n, strings.Join(known, ", "))
-			}},
-		{name: "time", args: "TIME", help: "to the first batch of that time or later (RFC 3339, or ms since 1970)",
-			run: func(arg string, ctl *control) (work, error) {
-				ms, err := parseTime(arg)
-				if err != nil {
-					return nil, err
-				}
-				return goTo(l, target{atTime, ms}, ctl), nil
-			}},
-	}
-}
-
-// lineageOf is the epochs of the batches, if the copy was judged.
-func lineageOf(l *logFiles) epoch.Lineage {
-	if l.copy == nil || l.copy.Err != nil || l.copy.Log == nil {
-		return nil
-	}
-	return l.copy.Log.Lineage
-}
-
-// parseTime reads a time as ms since 1970.
-func parseTime(s string) (int64, error) {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
-		return n, nil
-	}
-	s = strings.Replace(s, " ", "T", 1)
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.UnixMilli(), nil
-		}
-	}
-	return 0, fmt.Errorf("%s is no time; want one like 2026-10-29T12:00Z, or milliseconds", s)
 }

@@ -75,7 +75,7 @@ func (c frameCount) text() string {
 
 // setFilter lists what passes the filter.
 func (s *batchesScreen) setFilter(text string, ctl *control) (work, error) {
-	if _, err := parseFilter(text, frameColumns); err != nil {
+	if _, err := parseFilter(text, frameColumns, &frameRows{}); err != nil {
 		return nil, err
 	}
 	return s.searched(text, s.found != nil && s.found.faults, ctl), nil
@@ -90,11 +90,11 @@ func (s *batchesScreen) filter() string {
 
 // searched begins to list what passes a filter, or all again.
 func (s *batchesScreen) searched(text string, faults bool, ctl *control) work {
-	f, err := parseFilter(text, frameColumns)
+	f, err := parseFilter(text, frameColumns, &frameRows{})
 	if err != nil {
 		return nil
 	}
-	if len(f.terms) == 0 && !faults {
+	if f.empty() && !faults {
 		at := s.selected()
 		if s.found == nil {
 			return nil
@@ -125,7 +125,7 @@ var serials struct {
 
 // search is work that lists what passes a filter.
 func (s *batchesScreen) search(text string, faults bool) work {
-	f, _ := parseFilter(text, frameColumns)
+	f, _ := parseFilter(text, frameColumns, &frameRows{})
 	stop := make(chan struct{})
 	serials.Lock()
 	serials.n++
@@ -141,13 +141,13 @@ func (s *batchesScreen) search(text string, faults bool) work {
 		var fresh []hit
 		total := 0
 		over := false
-		one := &frameRows{list: make([]frame, 1), gaps: l.gaps}
+		one := &frameRows{list: make([]frame, 1), gaps: l.gaps, file: l.file().Path}
 		take := func(fr *frame) bool {
 			lv := fr.level(l.gaps)
 			if faults && !lv.fault() {
 				return true
 			}
-			if len(f.terms) > 0 {
+			if !f.empty() {
 				one.list[0] = *fr
 				if !f.matches(one, 0, frameColumns) {
 					return true
@@ -166,7 +166,7 @@ func (s *batchesScreen) search(text string, faults bool) work {
 			fresh = nil
 			return v
 		}
-	}, faults && len(f.terms) == 0, func(v any) any {
+	}, faults && f.empty(), func(v any) any {
 		last := v.(*foundSome)
 		last.done = true
 		return last

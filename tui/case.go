@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kafsck/incident"
+	"kafsck/logdir"
 	"kafsck/replica"
 )
 
@@ -261,8 +262,8 @@ type openedCase struct {
 // judgedChunk is partitions that were judged since the last answer.
 type judgedChunk []*judgedSummary
 
-// judgedAll is the end of it.
-type judgedAll struct{}
+// judgedAll is the end of it, with what could not be read of no partition.
+type judgedAll struct{ errors []logdir.PathError }
 
 func (s *caseScreen) crumb() string { return "case" }
 
@@ -273,7 +274,9 @@ func (s *caseScreen) command() string {
 	return s.w.command("")
 }
 
-func (s *caseScreen) bindings() []binding { return nil }
+func (s *caseScreen) bindings() []binding {
+	return []binding{{keys: []string{"M"}, in: "metadata", help: "metadata: who led each partition"}}
+}
 
 // start opens the inputs; later it only judges again.
 func (s *caseScreen) start() work {
@@ -308,7 +311,7 @@ func judgeWork(src *Source) work {
 		last := time.Now()
 		i := 0
 		for p := range inc.Partitions(ctx) {
-			j := &judgedSummary{index: i, summary: summarize(p), findings: p.Findings, story: p}
+			j := &judgedSummary{index: i, summary: summarize(p), findings: p.Findings, errors: p.Errors, story: p}
 			if len(chunk) >= maxRecent { // only the newest stories are kept whole
 				chunk[len(chunk)-maxRecent].story = nil
 			}
@@ -327,7 +330,7 @@ func judgeWork(src *Source) work {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return judgedAll{}
+		return judgedAll{inc.Errors}
 	})
 }
 
@@ -358,6 +361,7 @@ func (s *caseScreen) deliver(v any, ctl *control) work {
 		return s.arrange()
 	case judgedAll:
 		s.w.complete = true
+		s.w.failed(v.errors)
 		ctl.changed()
 		return s.arrange()
 	}
@@ -368,6 +372,12 @@ func (s *caseScreen) handle(in intent, ctl *control) work {
 	if in == open {
 		if r := s.row(); r >= 0 {
 			ctl.push(openPartition(s.w, r))
+		}
+		return nil
+	}
+	if in == "metadata" {
+		if s.w.src != nil {
+			ctl.push(newMetadata(s.w))
 		}
 		return nil
 	}

@@ -38,6 +38,7 @@ func (a *app) globalCommands() []command {
 				return nil, nil
 			}},
 	}
+	list = append(list, a.releaseCommand())
 	if t, ok := a.top().screen.(sortable); ok {
 		list = append(list, command{name: "sort", args: "COLUMN", help: "sort by a column; again: the other way; without one: as read",
 			complete: func(arg string) []string { return withPrefix(t.columnNames(), arg) },

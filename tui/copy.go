@@ -1,9 +1,13 @@
 package tui
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
@@ -65,5 +69,28 @@ func jsonLine(v any) string {
 	if err != nil {
 		return escape(err.Error())
 	}
-	return string(data)
+	return string(visibleJSON(data))
+}
+
+// visibleJSON writes every character of JSON that cannot be seen, bidi marks among them, as
+// \u escape: the value is the same, and where it is pasted nothing hides in it. Outside of
+// strings JSON has none of them.
+func visibleJSON(data []byte) []byte {
+	hidden := func(r rune) bool { return r >= 0x7f && !strconv.IsPrint(r) }
+	if bytes.IndexFunc(data, hidden) < 0 {
+		return data
+	}
+	out := make([]byte, 0, len(data)+16)
+	for _, r := range string(data) {
+		switch {
+		case !hidden(r):
+			out = utf8.AppendRune(out, r)
+		case r < 0x10000:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return out
 }

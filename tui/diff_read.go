@@ -88,7 +88,7 @@ func (d *diffSource) items(side int, from int64) iter.Seq2[diffSeen, error] {
 			if b.Control() {
 				whole.text = "control batch"
 			}
-			if !d.records || !b.Whole() || b.Legacy {
+			if !d.records || !b.Whole() {
 				if !yield(whole, nil) {
 					return
 				}

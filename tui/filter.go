@@ -19,11 +19,16 @@ import (
 //	col>=10     comparison of a column (== = != < <= > >=) by number, size or text;
 //	            && between terms may be written and means nothing more
 //
-// A column is named by its head without spaces, in any case.
+// A column is named by its head without spaces, in any case. Behind "=" stands a condition
+// in the language of --where instead.
 type filter struct {
 	text  string
 	terms []filterTerm
+	where *whereFilter
 }
+
+// empty tells that everything passes.
+func (f *filter) empty() bool { return len(f.terms) == 0 && f.where == nil }
 
 type filterTerm struct {
 	not    bool
@@ -35,8 +40,12 @@ type filterTerm struct {
 	isNum  bool
 }
 
-// parseFilter takes a filter apart; columns are those that can be compared.
-func parseFilter(text string, columns []column) (*filter, error) {
+// parseFilter takes a filter apart; columns are those that can be compared, r is rows like those
+// that it is for.
+func parseFilter(text string, columns []column, r rows) (*filter, error) {
+	if isWhere(text) {
+		return parseWhere(text, columns, r)
+	}
 	f := &filter{text: text}
 	words, err := splitWords(text)
 	if err != nil {
@@ -48,7 +57,7 @@ func parseFilter(text string, columns []column) (*filter, error) {
 			continue
 		}
 		if (w.text == "||") && !w.quoted {
-			return nil, fmt.Errorf("|| is not understood here: all terms must hold")
+			return nil, fmt.Errorf("|| is not understood here: all terms must hold; behind = it is")
 		}
 		// "epoch == 7" with spaces is one term.
 		if !w.quoted && i+2 < len(words) && isOperator(words[i+1].text) && columnOf(columns, w.text) >= 0 {
@@ -165,6 +174,9 @@ func numberOf(s string) (float64, bool) {
 
 // matches reports whether a row passes.
 func (f *filter) matches(r rows, row int, columns []column) bool {
+	if f.where != nil {
+		return f.where.matches(r, row)
+	}
 	for i := range f.terms {
 		if f.terms[i].matches(r, row, columns) == f.terms[i].not {
 			return false

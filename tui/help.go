@@ -1,6 +1,9 @@
 package tui
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // filterHelp explains what can be typed after "/".
 var filterHelp = [][2]string{
@@ -8,6 +11,7 @@ var filterHelp = [][2]string{
 	{"!word", "rows without it"},
 	{`"two words"`, "as one"},
 	{"column >= 10 && column2 == x", "by a column's value (== != < <= > >=): numbers, sizes such as 1MiB, text"},
+	{`=codec == "lz4" || offset in 10..19`, "a condition as for dump --where: also ! ( ) contains startsWith matches nil time > \"2026-11-30\""},
 }
 
 // overlay is text laid over a screen; any key that does not scroll closes it.
@@ -18,6 +22,8 @@ type overlay struct {
 	copyText string // what y copies
 	// styled: the lines are ours and hold styles already.
 	styled bool
+	// headed: lines that are not indented are heads.
+	headed bool
 }
 
 // key scrolls; false: the key means something else.
@@ -49,7 +55,13 @@ func (o *overlay) view(w, h int, st *styles) []string {
 		if !o.styled {
 			l = escape(l)
 		}
-		wrapped = append(wrapped, wrap(l, w-2)...)
+		head := o.headed && !strings.HasPrefix(l, " ")
+		for _, part := range wrap(l, w-2) {
+			if head {
+				part = st.header.Render(part)
+			}
+			wrapped = append(wrapped, part)
+		}
 	}
 	room := max(h-1, 1)
 	o.top = min(o.top, max(len(wrapped)-room, 0))
@@ -88,19 +100,33 @@ func (a *app) openHelp() {
 		head("This view")
 		keys(own)
 	}
+	if t, ok := s.(interface{ unsortable() string }); ok && t.unsortable() != "" {
+		head("Not here: sort. " + strings.ToUpper(t.unsortable()[:1]) + t.unsortable()[1:])
+	}
 	head("Everywhere")
 	keys(globalKeys)
 	head("Commands")
+	var commands, filters [][2]string
 	for _, c := range a.commandsOf(s) {
-		lines = append(lines, "  "+fit(":"+strings.TrimSpace(c.name+" "+c.args), 26)+" "+c.help)
+		commands = append(commands, [2]string{":" + strings.TrimSpace(c.name+" "+c.args), c.help})
+	}
+	for _, l := range filterHelp {
+		filters = append(filters, [2]string{l[0], l[1]})
+	}
+	room := 0
+	for _, l := range slices.Concat(commands, filters) {
+		room = max(room, width(l[0]))
+	}
+	for _, l := range commands {
+		lines = append(lines, "  "+fit(l[0], room)+"  "+l[1])
 	}
 	head("Filter, after /")
-	for _, l := range filterHelp {
-		lines = append(lines, "  "+fit(l[0], 26)+" "+l[1])
+	for _, l := range filters {
+		lines = append(lines, "  "+fit(l[0], room)+"  "+l[1])
 	}
 	head("Letters")
 	for l := levelOK; l < levels; l++ {
 		lines = append(lines, "  "+fit(l.symbol(), 16)+" "+l.word())
 	}
-	a.over = &overlay{title: "Help", lines: lines, copyText: strings.Join(lines, "\n")}
+	a.over = &overlay{title: "Help", lines: lines, copyText: strings.Join(lines, "\n"), headed: true}
 }

@@ -20,6 +20,9 @@ type historyScreen struct {
 	split
 	found *foundHistory
 	none  string // why there is no history
+	// alone is a partition that the metadata know and that has no directory among the
+	// inputs; about.index is -1 then.
+	alone *toldPartition
 }
 
 var historyColumns = []column{
@@ -44,10 +47,31 @@ func newHistory(w *world, index int) *historyScreen {
 	return s
 }
 
-func (s *historyScreen) crumb() string   { return "history" }
-func (s *historyScreen) command() string { return s.twin("history", "--limit", "0") }
+// newHistoryOf is the history of a partition that the metadata alone know.
+func newHistoryOf(w *world, t toldPartition) *historyScreen {
+	s := newHistory(w, -1)
+	s.alone = &t
+	return s
+}
+
+func (s *historyScreen) crumb() string {
+	if s.alone != nil {
+		return "history of " + s.alone.x.Name
+	}
+	return "history"
+}
+
+func (s *historyScreen) command() string {
+	if s.alone != nil {
+		return s.w.command("history", "--limit", "0", "--partition", s.alone.x.Name)
+	}
+	return s.twin("history", "--limit", "0")
+}
 
 func (s *historyScreen) bindings() []binding {
+	if s.alone != nil {
+		return nil
+	}
 	return []binding{
 		{keys: []string{"L"}, in: "loss", help: "loss and its evidence"},
 		{keys: []string{"C"}, in: "leaders", help: "candidate leaders"},
@@ -56,6 +80,9 @@ func (s *historyScreen) bindings() []binding {
 
 func (s *historyScreen) start() work {
 	s.found, s.none = nil, ""
+	if t := s.alone; t != nil {
+		return func(context.Context) any { return findHistory(t.h, t.x) }
+	}
 	w := s.begin()
 	if s.p != nil {
 		return s.tell()
@@ -139,7 +166,7 @@ func (s *historyScreen) deliver(v any, ctl *control) work {
 			s.err = v
 		}
 	case *metadataCopy:
-		ctl.push(openOffset(s.w, v.p, v.c, v.at))
+		ctl.push(newRecords(s.w, logOf(v.p, v.c), target{atOffset, v.at}))
 	}
 	return nil
 }
@@ -234,7 +261,7 @@ func (s *historyScreen) view(w, h int, st *styles) string {
 	switch {
 	case s.none != "":
 		return strings.Join(wrap(escape(s.none), w), "\n")
-	case s.p == nil:
+	case s.p == nil && s.alone == nil:
 		return s.waiting(st)
 	case s.found == nil && s.err != nil:
 		return s.waiting(st)
@@ -286,7 +313,7 @@ func (s *historyScreen) verdict() (level, string) {
 		}
 	}
 	if worst == "" {
-		worst = fmt.Sprintf("%s, %s. ", countOf(int64(x.Churn.Elections), "election", "elections"), countOf(int64(x.Churn.Unclean), "unclean one", "unclean ones"))
+		worst = fmt.Sprintf("%s, %s unclean. ", countOf(int64(x.Churn.Elections), "election", "elections"), noneOr(x.Churn.Unclean))
 	}
 	return l, worst + now + reach
 }
@@ -341,89 +368,4 @@ func (s *historyScreen) details(i int) (d prose) {
 	}
 	d.add("", "enter: the record itself, in the metadata log")
 	return d
-}
-
-// historyRows are the changes of a partition.
-type historyRows struct{ f *foundHistory }
-
-func (r historyRows) Len() int {
-	if r.f == nil {
-		return 0
-	}
-	return len(r.f.x.Changes)
-}
-
-func (r historyRows) Severity(row int) level {
-	if k, ok := r.f.opened[row]; ok {
-		switch r.f.x.Unclean[k].Lost {
-		case incident.LostYes, incident.LostMaybe:
-			return levelLoss
-		case incident.LostUnknown:
-			return levelWarning
-		}
-		return levelNote
-	}
-	if len(r.f.parted[row]) > 0 {
-		return levelWarning
-	}
-	return levelNone
-}
-
-func (r historyRows) Cell(row, col int) string {
-	c := &r.f.x.Changes[row]
-	switch col {
-	case 0:
-		return itoa(c.Offset)
-	case 1:
-		return clock(c.TimeMs)
-	case 2:
-		return itoa(c.LeaderEpoch)
-	case 3:
-		if c.Leader < 0 {
-			return "none"
-		}
-		return itoa(c.Leader)
-	case 4:
-		return idsText(c.ISR)
-	case 5:
-		text := r.f.words[row]
-		if len(r.f.parted[row]) > 0 {
-			text += "; made the loss possible"
-		}
-		if k, ok := r.f.opened[row]; ok && !strings.Contains(text, "unclean") {
-			text += fmt.Sprintf("; unclean, lost: %s", r.f.x.Unclean[k].Lost)
-		}
-		return text
-	case 6:
-		return idsText(c.ELR)
-	case 7:
-		return idsText(c.Replicas)
-	}
-	return itoa(c.PartitionEpoch)
-}
-
-func (r historyRows) Value(row, col int) any {
-	c := &r.f.x.Changes[row]
-	switch col {
-	case 0:
-		return c.Offset
-	case 1:
-		return orNil(c.TimeMs)
-	case 2:
-		return int64(c.LeaderEpoch)
-	case 3:
-		return int64(c.Leader)
-	case 4:
-		return int64(len(c.ISR))
-	case 8:
-		return int64(c.PartitionEpoch)
-	}
-	return r.Cell(row, col)
-}
-
-// JSON is the row as the leadership line of --json.
-func (r historyRows) JSON(row int) any {
-	c, x := &r.f.x.Changes[row], r.f.x
-	return map[string]any{"type": "leadership", "partition": x.Name, "topicId": x.Topic.ID.String(), "leader": c.Leader, "leaderEpoch": c.LeaderEpoch, "isr": c.ISR, "elr": c.ELR,
-		"lastKnownElr": c.LastKnownELR, "recovering": c.Recovering, "unclean": c.Unclean, "metadataOffset": c.Offset, "timeMs": c.TimeMs, "time": clock(c.TimeMs)}
 }

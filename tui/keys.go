@@ -78,7 +78,7 @@ var globalKeys = []binding{
 	{keys: []string{" ", "m"}, in: mark, help: "mark the row, or take the mark away"},
 	{keys: []string{"'"}, in: nextMark, help: "to the next marked row"},
 
-	{keys: []string{"/"}, in: openFilter, help: "filter: words, !word to leave out, column>=number", root: true},
+	{keys: []string{"/"}, in: openFilter, help: "filter: words, !word to leave out, column>=number, =condition", root: true},
 	{keys: []string{":"}, in: openCommand, help: "command line; tab completes", root: true},
 	{keys: []string{"?"}, in: openHelp, help: "this help", root: true},
 	{keys: []string{"esc", "[", "alt+left"}, in: goBack, help: "back; esc takes a filter away first", root: true},

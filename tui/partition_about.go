@@ -157,7 +157,9 @@ func (c *control) partitionFor(name string) (int, error) {
 	for i := c.app.at; i >= 0; i-- { // the nearest screen below that is about one
 		switch s := c.app.stack[i].screen.(type) {
 		case interface{ partition() int }:
-			return s.partition(), nil
+			if i := s.partition(); i >= 0 {
+				return i, nil
+			}
 		case *caseScreen:
 			if r := s.row(); r >= 0 {
 				return r, nil
@@ -177,11 +179,20 @@ func storyVerdict(p *incident.Partition) (level, string) {
 	case p.Ruling.Leader == nil:
 		text += " Nobody rules: " + p.Ruling.Why + "."
 	case p.Ruling.Guess:
-		text += fmt.Sprintf(" Broker %s rules, by a guess: %s.", p.Ruling.Leader.Name, strings.TrimPrefix(strings.TrimPrefix(p.Ruling.Why, "guess"), ": "))
+		text += fmt.Sprintf(" Broker %s rules, by a guess%s.", p.Ruling.Leader.Name, afterGuess(p.Ruling.Why))
 	default:
 		text += fmt.Sprintf(" Broker %s rules: %s.", p.Ruling.Leader.Name, p.Ruling.Why)
 	}
 	return l, text
+}
+
+// afterGuess is a reason behind the word guess, which it mostly begins with itself:
+// "guess: …" or "guess (no cluster metadata): …".
+func afterGuess(why string) string {
+	if rest, ok := strings.CutPrefix(why, "guess"); ok {
+		return rest
+	}
+	return ": " + why
 }
 
 func lossVerdict(p *incident.Partition) (level, string) {
@@ -189,7 +200,7 @@ func lossVerdict(p *incident.Partition) (level, string) {
 	where, holders := lostWhere(p.Losses)
 	held := "; no copy here holds them"
 	if len(holders) > 0 {
-		held = "; still on broker " + strings.Join(holders, " and ")
+		held = "; still on broker " + listOf(holders)
 	}
 	switch {
 	case len(p.Errors) > 0:

@@ -281,7 +281,7 @@ func TestToTheISRChange(t *testing.T) {
 	}
 	s.sees("from here on broker 2 was not in the ISR")
 	// expected.json cites the same record: the ISR in force when the lost records were written.
-	s.keys("enter").sees("history › batch 61–62", "record 61")
+	s.keys("enter").sees("history › records", "record 61")
 	s.keys("esc").sees("› history")
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 
+	"kafsck/batch"
 	"kafsck/segment"
 )
 
@@ -27,6 +28,7 @@ type detailText struct {
 	record  int
 	w       int
 	lines   []detailLine
+	most    int // lines of the longest record of the batch that was laid out
 	top     int
 	visible int
 }
@@ -65,7 +67,9 @@ func (s *recordsScreen) command() string {
 	if s.data != nil {
 		path = s.data.file
 		words = append(words, "--positions", itoa(s.data.frame.pos)+".."+itoa(s.data.frame.end()-1))
-		if r := s.row(); r >= 0 {
+		if e := whereOf(s.filter()); e != "" {
+			words = append(words, "--where", e)
+		} else if r := s.row(); r >= 0 {
 			if rec, ok := s.data.record(r); ok && rec.Offset >= 0 {
 				words = append(words, "--offsets", itoa(rec.Offset))
 			}
@@ -194,9 +198,13 @@ func (s *recordsScreen) view(w, h int, st *styles) string {
 	}
 	d := s.data
 	f := &d.frame
-	first, last := f.offsets()
-	head := "batch " + span(first, last+1) + "  epoch " + itoa(f.epoch()) + "  " + countOf(int64(len(d.records)), "record", "records") + "  at " + itoa(f.pos) + " of " + d.log.file().Name
-	lines := []string{st.strong.Render(cut(escape(head), w))}
+	first, last := d.offsets()
+	head := "batch " + span(first, last+1) + "  epoch " + itoa(f.epoch())
+	if d.old != nil {
+		head = offsetsText(first, last+1) + "  message format " + itoa(int32(f.legacy.Magic))
+	}
+	head += "  " + d.recordsText() + "  at " + itoa(f.pos) + " of "
+	lines := []string{st.strong.Render(cutPath(head, escape(d.log.file().Path), w))}
 	if f.badCRC {
 		lines = append(lines, st.level(levelDamage).Render(cut("D the CRC does not verify: what the records say cannot be believed", w)))
 	}
@@ -215,7 +223,7 @@ func (s *recordsScreen) view(w, h int, st *styles) string {
 		return strings.Join(lines, "\n")
 	}
 	room := h - len(lines)
-	listed := min(s.len()+1, max(room/2, 3))
+	listed := s.share(w, room)
 	if s.inDetail && h < 16 {
 		listed = 0
 	}
@@ -231,16 +239,40 @@ func (s *recordsScreen) view(w, h int, st *styles) string {
 	return strings.Join(lines, "\n")
 }
 
+// share is how many of h lines the list gets; the record below it has the others. The
+// longest record that was looked at decides, so that the list keeps its place while one
+// moves in it.
+func (s *recordsScreen) share(w, h int) int {
+	need := 0
+	if s.row() >= 0 {
+		s.layOut(w)
+		need = s.detail.most + 1
+	}
+	return min(s.len()+1, max(h-need, h/3, 3))
+}
+
+// layOut makes the lines of the selected record.
+func (s *recordsScreen) layOut(w int) {
+	d := &s.detail
+	r := s.row()
+	if d.of == s.data && d.record == r && d.w == w {
+		return
+	}
+	if d.of != s.data || d.record != r {
+		d.top = 0
+	}
+	if d.of != s.data || d.w != w {
+		d.most = 0
+	}
+	d.of, d.record, d.w = s.data, r, w
+	d.lines = s.data.tell(r, w)
+	d.most = max(d.most, len(d.lines))
+}
+
 // viewDetail draws the selected record.
 func (s *recordsScreen) viewDetail(w, h int, st *styles) []string {
+	s.layOut(w)
 	d := &s.detail
-	if r := s.row(); d.of != s.data || d.record != r || d.w != w {
-		if d.of != s.data || d.record != r {
-			d.top = 0
-		}
-		d.of, d.record, d.w = s.data, r, w
-		d.lines = s.data.tell(r, w, s.log)
-	}
 	d.visible = max(h-1, 0)
 	d.top = max(min(d.top, len(d.lines)-d.visible), 0)
 	title := "── record " + s.rows.Cell(s.row(), 0) + " "
@@ -361,18 +393,33 @@ func (r *recordRows) JSON(row int) any {
 	if !ok {
 		return nil
 	}
-	h := &r.d.frame.head
+	h := r.d.frame.head
+	if r.d.old != nil { // it has none
+		h = batch.Header{PartitionLeaderEpoch: -1, ProducerID: -1, ProducerEpoch: -1}
+	}
 	headers := []any{}
 	for _, x := range rec.Headers {
 		headers = append(headers, map[string]any{"key": x.Key, "value": orNull(x.Value)})
 	}
-	return map[string]any{
+	out := map[string]any{
 		"type": "record", "file": r.d.file, "offset": rec.Offset, "leaderEpoch": h.PartitionLeaderEpoch,
-		"timestamp": timeOf(rec.Timestamp).UTC(), "timestampMs": rec.Timestamp, "timestampType": h.Attributes.TimestampType().String(),
+		"timestamp": timeOf(rec.Timestamp).UTC(), "timestampMs": rec.Timestamp, "timestampType": r.d.timestampType(row).String(),
 		"key": orNull(rec.Key), "value": orNull(rec.Value), "headers": headers,
 		"producerId": h.ProducerID, "producerEpoch": h.ProducerEpoch, "sequence": rec.Sequence,
 		"transactional": h.Attributes.Transactional(), "control": h.Attributes.Control(), "batchPosition": r.d.frame.pos,
 	}
+	if r.d.old != nil {
+		out["magic"] = r.d.frame.legacy.Magic
+		if old, ok := r.d.oldRecord(row); ok {
+			out["magic"] = old.Magic
+		}
+	}
+	if !h.Attributes.Control() {
+		if decoded, _ := r.d.topicRecord(&rec); decoded != nil {
+			out["decoded"] = decoded
+		}
+	}
+	return out
 }
 
 // orNull is bytes, or nil: JSON has null for no bytes and "" for none of them.

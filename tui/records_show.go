@@ -45,7 +45,7 @@ func (t *teller) add(kind lineLook, raw string) {
 }
 
 // tell is a record in full: what it is, key, value, headers.
-func (d *batchData) tell(i, w int, l *logFiles) []detailLine {
+func (d *batchData) tell(i, w int) []detailLine {
 	t := &teller{w: max(w, 10)}
 	r, ok := d.record(i)
 	if !ok {
@@ -53,8 +53,8 @@ func (d *batchData) tell(i, w int, l *logFiles) []detailLine {
 		return t.lines
 	}
 	h := &d.frame.head
-	t.add(lineDim, fmt.Sprintf("offset %d, %s, %s %s", r.Offset, countOf(r.Len, "byte", "bytes"), h.Attributes.TimestampType(), timestamp(r.Timestamp)))
-	if h.HasProducer() {
+	t.add(lineDim, fmt.Sprintf("offset %d, %s, %s %s", r.Offset, countOf(r.Len, "byte", "bytes"), d.timestampType(i), timestamp(r.Timestamp)))
+	if d.old == nil && h.HasProducer() {
 		text := fmt.Sprintf("producer %d epoch %d", h.ProducerID, h.ProducerEpoch)
 		if r.Sequence >= 0 {
 			text += fmt.Sprintf(" sequence %d", r.Sequence)
@@ -78,7 +78,7 @@ func (d *batchData) tell(i, w int, l *logFiles) []detailLine {
 		}
 		t.bytes("header "+inQuotes(x.Key), x.Value)
 	}
-	if len(r.Headers) == 0 {
+	if len(r.Headers) == 0 && d.old == nil {
 		t.add(lineDim, "no headers")
 	}
 	return t.lines

@@ -14,6 +14,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"golang.org/x/term"
 
+	"kafsck/broker"
 	"kafsck/finding"
 	"kafsck/incident"
 	"kafsck/internal/quietterm"
@@ -30,6 +31,9 @@ type Options struct {
 	// Save writes a file that the user named: never over an existing one, never into an
 	// input. nil: nothing can be saved.
 	Save func(name string, write func(io.Writer) error) error
+	// Kafka is the release that starts and leaders are predicted for; zero: as the files
+	// tell, else the newest.
+	Kafka broker.Version
 	// Theme is dark, light or plain; "" goes by the environment.
 	Theme string
 	// Tour is text shown over the first screen; nil without.

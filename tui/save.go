@@ -90,7 +90,7 @@ func writeTable(w io.Writer, format string, columns []column, r rows, order []in
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(out, "%s\n", data); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n", visibleJSON(data)); err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,8 @@ type (
 	positioned interface{ position() string }
 	// refresher is told that what all screens share has changed.
 	refresher interface{ refresh(ctl *control) work }
+	// restarter is told that all its works were given up, and may return one to go on with.
+	restarter interface{ restarted() work }
 	// closer is told that the screen was closed; its works are cancelled already.
 	closer interface{ close() }
 )

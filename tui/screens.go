@@ -13,6 +13,7 @@ func screenCommands() []screenCommand {
 		leaderCommand,
 		startCommand,
 		historyCommand,
+		metadataCommand,
 		txnsCommand,
 	}
 }

@@ -3,13 +3,10 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"kafsck/finding"
 	"kafsck/incident"
 	"kafsck/logdir"
 	"kafsck/replica"
-	"kafsck/segment"
 )
 
 // openSegments opens the table of a copy's segments and of the files beside them.
@@ -82,6 +79,9 @@ type segmentsScreen struct {
 	segments *table
 	files    *table
 	rows     *segmentRows
+	// Segments of which a file could not be read, and the first such read.
+	unread     int
+	unreadSays string
 }
 
 func newSegments(w *world, p *incident.Partition, c *incident.Copy, part *logdir.Partition) *segmentsScreen {
@@ -194,7 +194,10 @@ func (s *segmentsScreen) bindings() []binding {
 }
 
 // start reads what is not in the names and sizes, in the background.
-func (s *segmentsScreen) start() work { return readFacts(s.rows.list) }
+func (s *segmentsScreen) start() work {
+	s.unread = 0
+	return readFacts(s.rows.list)
+}
 
 func (s *segmentsScreen) selectedFile() *logdir.File {
 	r := s.row()
@@ -222,6 +225,11 @@ func (s *segmentsScreen) deliver(v any, ctl *control) work {
 	case []numberedFacts:
 		for _, f := range v {
 			s.rows.facts[f.row] = f.segmentFacts
+			if f.level == levelUnread {
+				if s.unread++; s.unread == 1 {
+					s.unreadSays = f.says
+				}
+			}
 		}
 		if s.segments.sortCol >= 0 || s.segments.flt != nil {
 			return s.segments.arrange()
@@ -315,6 +323,10 @@ func (s *segmentsScreen) view(w, h int, st *styles) string {
 	if h >= 12 {
 		lines = append(lines, st.dim.Render(cut(escape(s.headline()), w)))
 	}
+	if s.unread > 0 {
+		text := fmt.Sprintf("E not read: %s: %s", countOf(int64(s.unread), "segment", "segments"), s.unreadSays)
+		lines = append(lines, st.level(levelUnread).Render(cut(escape(text), w)))
+	}
 	return strings.Join(append(lines, s.viewTable(w, h-len(lines), st)), "\n")
 }
 
@@ -362,297 +374,4 @@ func (s *segmentsScreen) commands() []command {
 		ctl.push(newBatches(s.w, l, t))
 		return nil
 	})
-}
-
-// openOffset opens the batch of a copy that holds an offset, with its record selected.
-func openOffset(w *world, p *incident.Partition, c *incident.Copy, offset int64) screen {
-	l := logOf(p, c)
-	if l == nil {
-		return openSegments(w, p, c)
-	}
-	return newBatch(w, l.to(l.holding(offset)), target{atOffset, offset}, nil)
-}
-
-// openFinding opens what a finding is about: the byte it points at, else its text.
-// part is an index of world.refs, -1 where the finding belongs to none.
-func openFinding(w *world, part int, f *finding.Finding) screen {
-	var p *incident.Partition
-	if part >= 0 {
-		p = w.story(part)
-	}
-	dir, file := w.fileNamed(f.At.File)
-	if file == nil {
-		return findingPage(w, f)
-	}
-	var c *incident.Copy
-	if p != nil {
-		for _, x := range p.Copies {
-			if x.Log != nil && x.Log.Partition == dir && (c == nil || x.State == replica.Live) {
-				c = x
-			}
-		}
-	}
-	switch {
-	case dir == nil:
-		return openLogDirFile(w, file)
-	case file.Kind != logdir.KindLog:
-		return openFile(w, p, c, dir, file, f.At.Position)
-	}
-	l := logOfFile(p, c, dir, file)
-	switch {
-	case l == nil:
-		return findingPage(w, f)
-	case f.At.Position >= 0:
-		return newBatch(w, l, target{atPosition, f.At.Position}, f)
-	case f.At.From >= 0 && l.holding(f.At.From) == l.at:
-		return newBatch(w, l, target{atOffset, f.At.From}, f)
-	}
-	return newBatches(w, l, target{})
-}
-
-// findingPage is a finding as text.
-func findingPage(w *world, f *finding.Finding) screen {
-	lines := []string{f.Severity.String() + " " + string(f.Code), "", f.Summary, ""}
-	for _, e := range f.Evidence {
-		line := e.Claim
-		if e.Want != "" {
-			line += ": expected " + e.Want
-		}
-		if e.Got != "" {
-			line += ", found " + e.Got
-		}
-		lines = append(lines, line)
-	}
-	for _, t := range []string{f.Kafka, f.Next, f.At.File} {
-		if t != "" {
-			lines = append(lines, "", t)
-		}
-	}
-	var extra []string
-	if f.At.Partition != "" {
-		extra = []string{"--partition", f.At.Partition}
-	}
-	return newPage(string(f.Code), w.command("check", extra...), lines)
-}
-
-// fileNamed finds a file by its shown path. The directory is nil for files of a log
-// directory itself.
-func (w *world) fileNamed(path string) (*logdir.Partition, *logdir.File) {
-	if path == "" || w.src == nil {
-		return nil, nil
-	}
-	for _, b := range w.src.Incident.Case.Brokers {
-		for _, ld := range b.Dirs {
-			parts := ld.Partitions
-			if ld.Metadata != nil {
-				parts = append(parts[:len(parts):len(parts)], ld.Metadata)
-			}
-			for _, p := range parts {
-				if p.Dir != "." && !strings.HasPrefix(path, p.Dir+"/") && len(parts) > 1 {
-					continue
-				}
-				for f := range p.AllFiles() {
-					if f.Path == path {
-						return p, f
-					}
-				}
-			}
-			for f := range ld.AllFiles() {
-				if f.Path == path && !f.Mode.IsDir() {
-					return nil, f
-				}
-			}
-		}
-	}
-	return nil, nil
-}
-
-var segmentColumns = []column{
-	{name: "segment", max: 34},
-	{name: "state"},
-	{name: "size", right: true},
-	{name: "batches", right: true},
-	{name: "first time", min: 24},
-	{name: "last time", min: 24},
-	{name: "index", right: true},
-	{name: "timeindex", right: true},
-	{name: "aborted txns", right: true},
-	{name: "producers", right: true},
-	{name: "modified", min: 19},
-	{name: "what", grow: true, max: 60},
-}
-
-// segmentRow is a segment, or a file that belongs to none.
-type segmentRow struct {
-	seg    *logdir.Segment // nil: a file
-	file   *logdir.File
-	state  string
-	level  level
-	says   string
-	around bool // a file of the log directory
-}
-
-// segmentRows are the rows of segmentsScreen. facts come later.
-type segmentRows struct {
-	w     *world
-	list  []segmentRow
-	facts []segmentFacts
-}
-
-func (r *segmentRows) Len() int               { return len(r.list) }
-func (r *segmentRows) Severity(row int) level { return max(r.list[row].level, r.facts[row].level) }
-
-func (r *segmentRows) Snapshot() rows {
-	return &segmentRows{r.w, r.list, append([]segmentFacts(nil), r.facts...)}
-}
-
-func (r *segmentRows) main(row int) *logdir.File {
-	x := &r.list[row]
-	if x.seg == nil {
-		return x.file
-	}
-	return filesOf(x.seg)[0]
-}
-
-func (r *segmentRows) Path(row int) string { return r.w.typed(r.main(row).Path) }
-
-func (r *segmentRows) Cell(row, col int) string {
-	x, f := &r.list[row], &r.facts[row]
-	m := r.main(row)
-	switch col {
-	case 0:
-		if x.around {
-			return "../" + m.Name
-		}
-		return m.Name
-	case 1:
-		if x.seg == nil {
-			return "file"
-		}
-		return x.state
-	case 2:
-		return humanBytes(m.Size)
-	case 10:
-		if m.ModTime.IsZero() {
-			return ""
-		}
-		return m.ModTime.UTC().Format("2006-01-02 15:04:05")
-	case 11:
-		if f.says != "" {
-			return f.says
-		}
-		return x.says
-	}
-	if x.seg == nil {
-		return ""
-	}
-	number := func(file *logdir.File, head, width int64) string {
-		if file == nil {
-			return "-"
-		}
-		return comma(max(file.Size-head, 0) / width)
-	}
-	switch col {
-	case 3:
-		if f.batches >= 0 && f.known {
-			return comma(f.batches)
-		}
-		return ""
-	case 4:
-		return knownTime(f, f.first)
-	case 5:
-		return knownTime(f, f.last)
-	case 6:
-		return entriesText(x.seg.Index, f, f.offsets)
-	case 7:
-		return entriesText(x.seg.TimeIndex, f, f.times)
-	case 8:
-		return number(x.seg.TxnIndex, 0, segment.TxnEntrySize)
-	}
-	return number(x.seg.Snapshot, 10, segment.SnapshotEntrySize)
-}
-
-// entriesText is the number of entries of an index file.
-func entriesText(file *logdir.File, f *segmentFacts, n int64) string {
-	switch {
-	case file == nil:
-		return "-"
-	case !f.known:
-		return "…"
-	case n < 0:
-		return "?"
-	}
-	return comma(n)
-}
-
-func knownTime(f *segmentFacts, ms int64) string {
-	switch {
-	case !f.known:
-		return "…"
-	case ms < 0:
-		return ""
-	}
-	return timestamp(ms)
-}
-
-func (r *segmentRows) Value(row, col int) any {
-	x, f := &r.list[row], &r.facts[row]
-	m := r.main(row)
-	switch col {
-	case 2:
-		return m.Size
-	case 3:
-		if !f.known || f.batches < 0 {
-			return nil
-		}
-		return f.batches
-	case 4, 5:
-		ms := f.first
-		if col == 5 {
-			ms = f.last
-		}
-		if !f.known || ms < 0 {
-			return nil
-		}
-		return timeOf(ms)
-	case 6:
-		return orNil(f.offsets)
-	case 7:
-		return orNil(f.times)
-	case 8, 9:
-		if x.seg == nil {
-			return nil
-		}
-		file := x.seg.TxnIndex
-		if col == 9 {
-			file = x.seg.Snapshot
-		}
-		if file == nil {
-			return nil
-		}
-		return file.Size
-	case 10:
-		if m.ModTime.IsZero() {
-			return nil
-		}
-		return m.ModTime
-	}
-	return r.Cell(row, col)
-}
-
-func (r *segmentRows) JSON(row int) any {
-	x, f := &r.list[row], &r.facts[row]
-	m := r.main(row)
-	out := map[string]any{"file": m.Path, "bytes": m.Size}
-	if !m.ModTime.IsZero() {
-		out["modified"] = m.ModTime.UTC().Format(time.RFC3339)
-	}
-	if x.seg != nil {
-		out["baseOffset"], out["state"] = x.seg.BaseOffset, x.state
-		if f.known {
-			out["firstTimestampMs"], out["lastTimestampMs"] = orNil(f.first), orNil(f.last)
-			out["batches"] = orNil(f.batches)
-		}
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"kafsck/diff"
 	"kafsck/finding"
 	"kafsck/incident"
+	"kafsck/logdir"
 	"kafsck/replica"
 )
 
@@ -47,6 +48,7 @@ type judgedSummary struct {
 	index    int
 	summary  *summary
 	findings []finding.Finding
+	errors   []logdir.PathError
 	story    *incident.Partition
 }
 
@@ -110,6 +112,9 @@ func summarize(p *incident.Partition) *summary {
 		}
 	}
 	s.losses(p, cell, raise)
+	if len(p.Errors) > 0 && s.worst < levelDamage {
+		s.worst = levelUnread
+	}
 	return s
 }
 
@@ -190,6 +195,24 @@ func (t *totals) add(s *summary) {
 
 // verdict is the case in one sentence, as far as it is known; raw text.
 func (w *world) verdict() (level, string) {
+	l, text := w.found()
+	if n := len(w.unread); n > 0 && w.src != nil {
+		if l <= levelOK {
+			l, text = levelUnread, "NOT READ: "
+		} else {
+			text += " NOT READ: "
+		}
+		text += countOf(int64(n), "path", "paths") + ", so this is not complete: " + w.unread[0]
+		if n > 1 {
+			text += " and " + countOf(int64(n-1), "more", "more")
+		}
+		text += "."
+	}
+	return l, text
+}
+
+// found is what was found.
+func (w *world) found() (level, string) {
 	switch {
 	case w.err != nil:
 		return levelUnread, "NOT READ: " + w.err.Error()
@@ -206,7 +229,7 @@ func (w *world) verdict() (level, string) {
 	}
 	held := ""
 	if len(t.holders) > 0 {
-		held = "; still on broker " + strings.Join(t.holders, ", ")
+		held = "; still on broker " + listOf(t.holders)
 	}
 	switch {
 	case t.lost > 0:
@@ -223,14 +246,36 @@ func (w *world) verdict() (level, string) {
 		return levelDamage, fmt.Sprintf("DAMAGED: %s%s.", countOf(int64(t.findings[finding.Damage]), "finding", "findings"), sofar)
 	case t.differIn > 0:
 		return levelWarning, fmt.Sprintf("DIFFER: the replicas of %s are not the same%s.", countOf(int64(t.differIn), "partition", "partitions"), sofar)
-	case t.unread > 0:
-		return levelUnread, fmt.Sprintf("NOT READ: %s%s.", countOf(int64(t.unread), "path could not be read", "paths could not be read"), sofar)
 	case t.untold > 0 && w.complete:
 		return levelWarning, fmt.Sprintf("Of %s it cannot be told whether anything is lost%s.", countOf(int64(t.untold), "partition", "partitions"), sofar)
 	case !w.complete:
 		return levelNone, "Nothing found" + sofar + "."
+	case len(w.refs) == 0:
+		return levelNone, "No partition of a topic is among these inputs" + w.butMetadata() + "."
 	case t.findings[finding.Warning] > 0:
 		return levelWarning, fmt.Sprintf("Nothing is lost or damaged; %s%s.", countOf(int64(t.findings[finding.Warning]), "warning", "warnings"), sofar)
 	}
 	return levelOK, "OK: nothing is lost, nothing is damaged."
+}
+
+// butMetadata says where to look when nothing but cluster metadata was given.
+func (w *world) butMetadata() string {
+	for _, cl := range w.src.Incident.Clusters {
+		for _, b := range cl.Brokers {
+			for _, d := range b.Dirs {
+				if d.Metadata != nil {
+					return "; M shows what the cluster metadata tell of them"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// listOf is "1", "1 and 2", "1, 2 and 3".
+func listOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -68,6 +69,7 @@ type table struct {
 	arrangement atomic.Int64 // counts changes of sort and filter
 	arranging   bool
 	stale       bool // rows came while arranging
+	gaveUp      bool // the user stopped it: everything is shown, as read
 }
 
 func newTable(columns []column, r rows) *table {
@@ -243,12 +245,12 @@ func (t *table) setFilter(text string, ctl *control) (work, error) {
 	if t.still != "" && text != "" {
 		return nil, fmt.Errorf("%s", t.still)
 	}
-	f, err := parseFilter(text, t.columns)
+	f, err := parseFilter(text, t.columns, t.rows)
 	if err != nil {
 		return nil, err
 	}
 	t.flt = f
-	if len(f.terms) == 0 {
+	if f.empty() {
 		t.flt = nil
 	}
 	return t.rearrange(), nil
@@ -270,6 +272,9 @@ func (t *table) sort(ctl *control) work {
 	}
 	return t.rearrange()
 }
+
+// unsortable says why rows cannot be sorted, "" if they can.
+func (t *table) unsortable() string { return t.still }
 
 // columnNames are the heads of the columns without spaces, as ":sort" and filters take
 // them.
@@ -320,6 +325,9 @@ func (t *table) position() string {
 	if t.arranging {
 		text = "… " + text
 	}
+	if t.gaveUp {
+		text = "stopped: neither sorted nor filtered  " + text
+	}
 	return text
 }
 
@@ -363,8 +371,8 @@ func (t *table) chosen() []int {
 			}
 		}
 	}
-	if len(out) == 0 {
-		out = []int{t.row()}
+	if r := t.row(); len(out) == 0 && r >= 0 {
+		out = []int{r}
 	}
 	return out
 }
@@ -374,13 +382,20 @@ func (t *table) save(format string) (func(io.Writer) error, error) {
 	r, order := snapshot(t.rows), t.order
 	if len(t.marks) > 0 {
 		order = nil
-		for _, i := range t.chosen() {
-			order = append(order, int32(i))
+		for i := range t.len() {
+			if t.marks[t.at(i)] {
+				order = append(order, int32(t.at(i)))
+			}
+		}
+		if order == nil {
+			return nil, errMarksHidden
 		}
 	}
 	columns := t.columns
 	return func(w io.Writer) error { return writeTable(w, format, columns, r, order) }, nil
 }
+
+var errMarksHidden = errors.New("the marked rows are not among those shown")
 
 func snapshot(r rows) rows {
 	if s, ok := r.(snapshotRows); ok {
@@ -399,6 +414,11 @@ func (t *table) deliverTable(v any) (work, bool) {
 		return nil, true // of a sort or filter that is not wanted any more
 	}
 	t.arranging = false
+	if a.stopped {
+		t.flt, t.onlyFault, t.sortCol, t.stale, t.gaveUp = nil, false, -1, false, true
+		t.takeOrder(nil)
+		return nil, true
+	}
 	t.takeOrder(a.order)
 	if t.stale {
 		t.stale = false
@@ -412,4 +432,14 @@ type arranged struct {
 	table       *table
 	arrangement int64
 	order       []int32
+	stopped     bool
+}
+
+// restarted is told that the works of the screen were given up, an arrangement among
+// them.
+func (t *table) restarted() work {
+	if !t.arranging {
+		return nil
+	}
+	return t.rearrange()
 }

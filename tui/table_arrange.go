@@ -14,7 +14,7 @@ const soon = 2000
 // rearrange is for a changed sort or filter: an arrangement under way is given up.
 func (t *table) rearrange() work {
 	t.arrangement.Add(1)
-	t.arranging, t.stale = false, false
+	t.arranging, t.stale, t.gaveUp = false, false, false
 	return t.arrange()
 }
 
@@ -40,10 +40,7 @@ func (t *table) arrange() work {
 	a.over = func() bool { return t.arrangement.Load() != number }
 	return func(ctx context.Context) any {
 		order := a.order(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return arranged{t, number, order}
+		return arranged{t, number, order, ctx.Err() != nil}
 	}
 }
 

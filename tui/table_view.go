@@ -59,7 +59,7 @@ func (t *table) layout(w int) []placedColumn {
 		list := out[:len(out):len(out)]
 		for c := t.left; c < len(t.columns) && rest > 0; c++ {
 			n := min(t.widths[c], rest)
-			if n < t.widths[c] && n < 8 && c > t.left {
+			if n < t.widths[c] && c > t.left && n < t.columns[c].least() {
 				break
 			}
 			list = append(list, placedColumn{c, n})
@@ -84,6 +84,18 @@ func (t *table) layout(w int) []placedColumn {
 		}
 		return list
 	}
+}
+
+// least is how many cells of a column are worth showing where there is no room for all: a
+// cut number would be another one.
+func (c *column) least() int {
+	switch {
+	case c.right:
+		return maxCell
+	case c.min > 0:
+		return c.min
+	}
+	return 6
 }
 
 func (t *table) head(shown []placedColumn, w int, st *styles) string {
@@ -142,6 +154,7 @@ func (t *table) line(i int, shown []placedColumn, w int, st *styles) string {
 	}
 	b.WriteString(levelStyle(st, l, selected).Render(l.symbol()))
 	b.WriteString(plain.Render(" "))
+	used := gutter
 	for k, p := range shown {
 		if k > 0 {
 			b.WriteString(plain.Render(" "))
@@ -162,6 +175,10 @@ func (t *table) line(i int, shown []placedColumn, w int, st *styles) string {
 			style = st.cell
 		}
 		b.WriteString(style.Render(text))
+		used += p.width + min(k, 1)
+	}
+	if selected { // the bar reaches the window's edge
+		b.WriteString(plain.Render(strings.Repeat(" ", max(w-used, 0))))
 	}
 	return b.String()
 }

@@ -49,6 +49,20 @@ func cut(s string, w int) string {
 	return ansi.Truncate(s, w, "…")
 }
 
+// cutPath is text and the path behind it in at most w cells: of a path, the end matters more
+// than the beginning.
+func cutPath(text, path string, w int) string {
+	const least = 24 // cells of a path that say something
+	over := width(text) + width(path) - w
+	if over <= 0 {
+		return text + path
+	}
+	if width(path)-over < least {
+		return cut(text+path, w)
+	}
+	return text + cutLeft(path, over+1)
+}
+
 // wrap breaks prose into lines of at most w cells, between words where it can.
 func wrap(s string, w int) []string {
 	w = max(w, 1)

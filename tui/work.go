@@ -34,6 +34,14 @@ var errStopped = errors.New("stopped: this is not complete (R starts it again)")
 func stream(produce func(ctx context.Context, emit func(v any) bool) any) work {
 	return func(ctx context.Context) any {
 		values := make(chan any)
+		if j, _ := ctx.Value(jobKey{}).(*job); j != nil {
+			j.running.Add(1)
+			inner := produce
+			produce = func(ctx context.Context, emit func(any) bool) any {
+				defer j.running.Add(-1)
+				return inner(ctx, emit)
+			}
+		}
 		go func() {
 			defer close(values)
 			defer func() {
@@ -83,6 +91,7 @@ type job struct {
 	owner   *entry
 	gen     int
 	ctx     context.Context
+	running *atomic.Int32 // goroutines of works: the inputs are closed when all have ended
 }
 
 type jobKey struct{}

@@ -3,8 +3,11 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 
+	"kafsck/broker"
 	"kafsck/incident"
+	"kafsck/logdir"
 )
 
 // world is what all screens share. It belongs to the goroutine of Update and View;
@@ -25,10 +28,27 @@ type world struct {
 	totals            totals
 	findings          []*foundFinding // in the order of judging
 	keptBytes         int             // of whole ones
+	kafka             broker.Version  // release to predict for, zero: not named
+	unread            []string        // failed reads, each once, at most maxUnread
 
 	// recent are the newest whole stories, at most maxRecent: what is not among them is
 	// judged again when its screen opens.
 	recent []judgedPartition
+}
+
+// maxUnread bounds the failed reads that are kept.
+const maxUnread = 1000
+
+// failed keeps failed reads.
+func (w *world) failed(list []logdir.PathError) {
+	for i := range list {
+		if len(w.unread) >= maxUnread {
+			return
+		}
+		if text := list[i].Error(); !slices.Contains(w.unread, text) {
+			w.unread = append(w.unread, text)
+		}
+	}
 }
 
 // maxRecent bounds the whole stories that are kept: a story with its logs can take
@@ -40,7 +60,7 @@ type judgedPartition struct {
 	story *incident.Partition
 }
 
-func newWorld(opt *Options) *world { return &world{opt: opt} }
+func newWorld(opt *Options) *world { return &world{opt: opt, kafka: opt.Kafka} }
 
 // command is a kafsck command over the same inputs.
 func (w *world) command(verb string, extra ...string) string {
@@ -69,7 +89,9 @@ func (w *world) again() {
 	w.parts = make([]*summary, len(w.refs))
 	w.round++
 	w.judged, w.complete, w.stopped = 0, false, false
-	w.totals, w.findings, w.recent, w.keptBytes = totals{}, nil, nil, 0
+	w.totals, w.findings, w.recent, w.keptBytes, w.unread = totals{}, nil, nil, 0, nil
+	w.failed(w.src.Incident.Case.Errors)
+	w.failed(w.src.Incident.Errors)
 	for i := range w.src.Findings {
 		w.addFinding(-1, 0, &w.src.Findings[i])
 	}
@@ -80,6 +102,7 @@ func (w *world) take(p *judgedSummary) {
 	if w.parts[p.index] == nil {
 		w.judged++
 		w.totals.add(p.summary)
+		w.failed(p.errors)
 		for i := range p.findings {
 			w.addFinding(p.index, i, &p.findings[i])
 		}

@@ -6,7 +6,7 @@
 // It shares no code with the decoders that are measured.
 //
 //	gen -out DIR [-bytes 1073741824] [-batch 16384] [-record 256] [-codec none|lz4|zstd]
-//	    [-brokers 2] [-segments 1]
+//	    [-brokers 2] [-segments 1] [-sparse]
 //
 // With -cluster it writes three brokers with many partitions of -bytes each and the
 // cluster's metadata instead, see writeCluster.
@@ -37,6 +37,7 @@ func main() {
 	flag.StringVar(&o.codec, "codec", "none", "none, lz4 or zstd")
 	flag.IntVar(&o.brokers, "brokers", 2, "1 or 2")
 	flag.IntVar(&o.segments, "segments", 1, "number of segments")
+	flag.BoolVar(&o.sparse, "sparse", false, "one record of zeros in each batch, as a hole, and no index")
 	flag.IntVar(&o.cluster, "cluster", 0, "write a cluster of three brokers with so many partitions, at most 10,000")
 	flag.IntVar(&o.metadata, "metadata", 0, "of a cluster: at least so many metadata records")
 	flag.Parse()
@@ -52,6 +53,7 @@ type options struct {
 	batchBytes, recordBytes int
 	codec                   string
 	brokers, segments       int
+	sparse                  bool
 	cluster, metadata       int
 }
 
@@ -109,6 +111,9 @@ func writePartition(dir string, o options) (int64, error) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return 0, err
 		}
+	}
+	if o.sparse {
+		return writeSparse(filepath.Join(dir, fmt.Sprintf("%020d.log", 0)), o)
 	}
 	l := log{random: rand.New(rand.NewPCG(1, 2)), timestamp: 1700000000000}
 	for range o.segments {

@@ -32,7 +32,7 @@ var product = rules{
 			"tui", "report", "repair/apply", "catalog", "export",
 			"repair", "incident", "commitment", "diff", "check", "broker",
 			"replica", "query", "epoch", "logdir", "kraft", "internaltopic", "serverlog", "manifest", "checkpoint", "segment", "batch",
-			"finding", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata", "internal/visible", "internal/quietterm",
+			"finding", "internal/javatext", "internal/wire", "internal/rofs", "internal/outfile", "internal/demodata", "internal/visible", "internal/quietterm",
 		},
 
 		"tui": {
@@ -142,7 +142,7 @@ var product = rules{
 		"github.com/parquet-go/parquet-go":  {"catalog", "export"},
 		"github.com/zeebo/xxh3":             {"catalog", "diff", "replica"},
 		"golang.org/x/term":                 {"cli", "tui"},
-		"golang.org/x/sys":                  {"cli", "logdir", "internal/rofs", "internal/outfile"},
+		"golang.org/x/sys":                  {"cli", "logdir", "repair/apply", "internal/rofs", "internal/outfile"},
 		"github.com/google/go-cmp":          {"internal/logtest"},
 		"github.com/rogpeppe/go-internal":   {"internal/logtest"},
 	},

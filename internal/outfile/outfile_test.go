@@ -214,3 +214,38 @@ func TestDirNames(t *testing.T) {
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestDirCreate(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "out")
+	d, err := NewDir(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.Create("a/b.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Create("a/b.jsonl"); err == nil {
+		t.Error("a second file of the same name was begun")
+	}
+	if _, err := d.Create("../b.jsonl"); err == nil {
+		t.Error("a name that leads out of the directory was taken")
+	}
+	for range 3 {
+		if _, err := f.Write([]byte("line\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(at); err == nil {
+		t.Error("the directory is there before Commit")
+	}
+	if err := d.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(at, "a", "b.jsonl")); err != nil || string(b) != "line\nline\nline\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+}

@@ -3,9 +3,10 @@ package schema
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"math"
 	"strconv"
+
+	"kafsck/internal/javatext"
 )
 
 // redacted stands for the value of a secret field.
@@ -16,7 +17,13 @@ const redacted = "(redacted)"
 // the version lacks and tagged ones with their default value left out, bytes in
 // base64, ids in Kafka's text form. Secret fields are replaced; tags that the table
 // does not know are not shown.
-func (s *Struct) AppendJSON(b []byte) []byte {
+func (s *Struct) AppendJSON(b []byte) []byte { return s.appendJSON(b, false) }
+
+// AppendPlainJSON is AppendJSON with secret fields as they are: byte for byte what
+// kafka-dump-log shows.
+func (s *Struct) AppendPlainJSON(b []byte) []byte { return s.appendJSON(b, true) }
+
+func (s *Struct) appendJSON(b []byte, secrets bool) []byte {
 	b = append(b, '{')
 	first := true
 	for i := range s.fields {
@@ -30,7 +37,7 @@ func (s *Struct) AppendJSON(b []byte) []byte {
 		first = false
 		b = appendString(b, f.Name)
 		b = append(b, ':')
-		b = s.values[i].appendJSON(b, f)
+		b = s.values[i].appendJSON(b, f, secrets)
 	}
 	return append(b, '}')
 }
@@ -51,8 +58,8 @@ func (v *value) isDefault(f *Field) bool {
 	return f.Type != Nested && v.n == f.Default
 }
 
-func (v *value) appendJSON(b []byte, f *Field) []byte {
-	if f.Secret {
+func (v *value) appendJSON(b []byte, f *Field, secrets bool) []byte {
+	if f.Secret && !secrets {
 		return appendString(b, redacted)
 	}
 	if v.null {
@@ -60,7 +67,7 @@ func (v *value) appendJSON(b []byte, f *Field) []byte {
 	}
 	if !f.Array {
 		if f.Type == Nested {
-			return v.structs[0].AppendJSON(b)
+			return v.structs[0].appendJSON(b, secrets)
 		}
 		return appendScalar(b, f.Type, v.n, v.raw)
 	}
@@ -72,7 +79,7 @@ func (v *value) appendJSON(b []byte, f *Field) []byte {
 	}
 	for i := range v.structs {
 		comma(i)
-		b = v.structs[i].AppendJSON(b)
+		b = v.structs[i].appendJSON(b, secrets)
 	}
 	for i, raw := range v.list {
 		comma(i)
@@ -117,26 +124,18 @@ func appendScalar(b []byte, t Type, n int64, raw []byte) []byte {
 	case Float64:
 		f := math.Float64frombits(uint64(n))
 		if math.IsNaN(f) || math.IsInf(f, 0) { // no JSON number; Jackson quotes them
-			return appendString(b, strconv.FormatFloat(f, 'g', -1, 64))
+			b = append(b, '"')
+			return append(javatext.AppendDouble(b, f), '"')
 		}
-		if f == math.Trunc(f) && math.Abs(f) < 1e7 {
-			return strconv.AppendFloat(b, f, 'f', 1, 64)
-		}
-		return strconv.AppendFloat(b, f, 'g', -1, 64)
+		return javatext.AppendDouble(b, f)
 	case UUID:
 		return appendString(b, uuid(raw).String())
 	case String:
-		return appendString(b, string(raw))
+		return javatext.AppendJSON(b, raw)
 	case Bytes:
 		return appendString(b, base64.StdEncoding.EncodeToString(raw))
 	}
 	return strconv.AppendInt(b, n, 10)
 }
 
-func appendString(b []byte, s string) []byte {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always marshals
-	}
-	return append(b, quoted...)
-}
+func appendString(b []byte, s string) []byte { return javatext.AppendJSON(b, []byte(s)) }

@@ -1,0 +1,123 @@
+package export
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"kafsck/replica"
+)
+
+// maxAborted bounds the aborted transactions that are known at a time: 24 bytes each.
+// Where a log has more, it is gone through once more for each further lot.
+var maxAborted = 1 << 20
+
+// span is the offsets that a transaction takes up, both included.
+type span struct{ first, last int64 }
+
+// states knows what became of the transactions of a log, for offsets that only rise.
+type states struct {
+	log     *replica.Log
+	hanging func(producer, first int64) bool // nil: not known
+
+	to      int64            // what is known holds for offsets below
+	aborted map[int64][]span // by producer id, ascending
+	open    map[int64]span   // by producer id; last is the largest int64
+	more    bool             // more were open at a time than are followed
+	none    bool             // the log has no transactions
+	reading context.Context  // of the walk
+}
+
+func newStates(ctx context.Context, log *replica.Log, hanging func(producer, first int64) bool) *states {
+	s := &states{log: log, hanging: hanging, to: math.MinInt64, reading: ctx}
+	if t := log.Txns; t != nil {
+		s.none, s.more = !t.Any(), t.Overflow
+	}
+	return s
+}
+
+// of is the state of a transactional batch. An error is a failed read.
+func (s *states) of(b *replica.Block) (TransactionState, error) {
+	if s.none {
+		return None, nil
+	}
+	if b.Base >= s.to {
+		if err := s.load(b.Base); err != nil {
+			return "", err
+		}
+	}
+	in := func(x span) bool { return x.first <= b.Base && b.Base <= x.last }
+	list := s.aborted[b.ProducerID]
+	// The first span that ends at or behind the batch is the only one that it can be in.
+	i, _ := slices.BinarySearchFunc(list, b.Base, func(x span, at int64) int {
+		if x.last < at {
+			return -1
+		}
+		return 1
+	})
+	if i < len(list) && in(list[i]) {
+		return Aborted, nil
+	}
+	if x, ok := s.open[b.ProducerID]; ok && in(x) {
+		if s.hanging != nil && s.hanging(b.ProducerID, x.first) {
+			return Hanging, nil
+		}
+		return Open, nil
+	}
+	if s.more {
+		return Unknown, nil
+	}
+	return Committed, nil
+}
+
+// load learns of the transactions from an offset on, of as many as may be known at a time.
+func (s *states) load(from int64) error {
+	type aborted struct {
+		producer int64
+		span
+	}
+	var list []aborted
+	s.aborted, s.open, s.to = map[int64][]span{}, map[int64]span{}, math.MaxInt64
+	for t, err := range s.log.Transactions(s.reading) {
+		if err != nil {
+			return err
+		}
+		switch {
+		case t.First < 0 || t.First >= s.to:
+		case t.State == replica.TransactionOpen:
+			s.open[t.ProducerID] = span{t.First, math.MaxInt64}
+		case t.State == replica.TransactionAborted && t.Marker >= from:
+			list = append(list, aborted{t.ProducerID, span{t.First, t.Marker}})
+		}
+		if len(list) > maxAborted {
+			// The half that begins first is kept; the others come with the next pass.
+			slices.SortFunc(list, func(a, b aborted) int { return compare(a.first, b.first) })
+			half := len(list) / 2
+			i := slices.IndexFunc(list[half:], func(x aborted) bool { return x.first > from })
+			if i < 0 {
+				s.more = true // all of these were open here at a time: far more than brokers have
+			} else {
+				half += i
+				s.to = list[half].first
+			}
+			list = list[:half]
+		}
+	}
+	slices.SortFunc(list, func(a, b aborted) int { return compare(a.first, b.first) })
+	for _, x := range list {
+		if x.first < s.to {
+			s.aborted[x.producer] = append(s.aborted[x.producer], x.span)
+		}
+	}
+	return nil
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
