@@ -10,9 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-for tool in java javac mvn go; do
+for tool in java javac mvn go tmux; do
 	if ! command -v "$tool" >/dev/null; then
-		echo "conformance: $tool is missing (JDK 17 or later, Maven and Go are needed)" >&2
+		echo "conformance: $tool is missing (JDK 17 or later, Maven, Go and tmux are needed)" >&2
 		exit 1
 	fi
 done

@@ -1,0 +1,6 @@
+//go:build broker
+
+package conformance
+
+// everyOptionSet: run TestKafkaFormatLive with all of kafkaOptionSets.
+const everyOptionSet = true
