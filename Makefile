@@ -10,7 +10,7 @@ SHELL := /bin/bash
 modules := . tools conformance bench
 checked := . conformance bench
 
-FUZZTIME ?= 10000x
+FUZZTIME ?= 5000x
 
 staticcheck := .build/staticcheck
 

@@ -163,7 +163,7 @@ func TestCRCCover(t *testing.T) {
 	b := vector(t, "v2_plain")
 	b[90] ^= 4
 	err := mustView(t, b).CheckCRC()
-	wantError(t, err, ErrCRC, "got 64509e04")
+	wantError(t, err, ErrCRC, "got 0x64509e04")
 }
 
 func TestCRC32C(t *testing.T) {

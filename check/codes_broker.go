@@ -90,7 +90,7 @@ var comparisonCodes = []Code{
 // caseCodes are about the inputs as a whole.
 var caseCodes = []Code{
 	{Code: "topic-id-mismatch", Scope: ScopeCase, Severities: severities(warning, damage), When: "a warning where the metadata know the topic under another id: the directory belongs to an older topic of that name",
-		Meaning: "Directories of one partition name carry different topic ids.",
+		Meaning: "Directories of one partition name carry different topic ids, or those of several topics one.",
 		How:     "The topic was deleted and created again while a broker was down, or partition.metadata was edited or copied.",
 		Kafka:   "Sets directories aside as -stray whose id the metadata do not know. Replicas with different ids refuse to follow each other.",
 		Do:      "Compare only directories with the same topic id. Change an id by hand only where the records prove that it is the same topic."},

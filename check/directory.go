@@ -190,7 +190,7 @@ func oddNames(unknown []*logdir.File, s Subject) []finding.Finding {
 func fileList(list []*logdir.File) []finding.Evidence {
 	var out []finding.Evidence
 	for _, f := range list[:min(len(list), maxExamples)] {
-		out = append(out, says("%s, %d bytes", f.Path, f.Size))
+		out = append(out, says("%s, %s", f.Path, inBytes(f.Size)))
 	}
 	return out
 }
@@ -223,7 +223,7 @@ func renames(l *replica.Log, s Subject) []finding.Finding {
 		at := s.At(h.file.Path)
 		at.From = h.base
 		out = append(out, raise("partial-rename", severity, at, fmt.Sprintf("segment %d: the .log was renamed to .log.deleted, its index files were not; %s", h.base, what),
-			says("%s, %d bytes", h.renamed.Path, h.renamed.Size)))
+			says("%s, %s", h.renamed.Path, inBytes(h.renamed.Size))))
 	}
 	if len(orphans) > 0 {
 		severity, summary := note, count(len(orphans), "index file has no .log", "index files have no .log")

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/finding"
 	"kafsck/replica"
 )
@@ -67,25 +69,25 @@ func (v *view) future() []finding.Finding {
 
 // heldSince says until when deletion by time waits for a segment, and what waits with it.
 func (v *view) heldSince(segment int, ms int64, f *finding.Finding) string {
-	retention, from := v.s.RetentionMs, "retention.ms of the topic"
+	retention, from := v.s.RetentionMs, "retention.ms of the topic is %s"
 	if retention == 0 {
-		retention, from = defaultRetention.Milliseconds(), "the default of retention.ms, the topic's is not known"
+		retention, from = defaultRetention.Milliseconds(), "with %s, the default of retention.ms: the topic's is not known"
 	}
-	bytes := int64(0)
+	waiting := int64(0)
 	for _, s := range v.log.Segments[segment:] {
-		bytes += s.Log.Size
+		waiting += s.Log.Size
 	}
 	release := "the end of time"
 	if ms <= math.MaxInt64-retention {
 		release = date(ms + retention)
 	}
 	behind := len(v.log.Segments) - segment - 1
-	held := fmt.Sprintf("%d bytes: the segment", bytes)
+	held := "the segment"
 	if behind > 0 {
-		held = fmt.Sprintf("%d bytes: the segment and %s behind it", bytes, count(behind, "segment", "segments"))
+		held += fmt.Sprintf(" and %s behind it", count(behind, "segment", "segments"))
 	}
-	f.Evidence = append(f.Evidence, says("deletion by time waits until %s (%s: %s) and holds back %s; with tiered storage the copies in remote storage wait as well", release, from, span64(retention), held))
-	return fmt.Sprintf(": deletion by time waits until %s and holds back %d bytes", release, bytes)
+	f.Evidence = append(f.Evidence, says(from+"; held back: %s; with tiered storage the copies in remote storage wait as well", span64(retention), held))
+	return fmt.Sprintf(": deletion by time waits until %s and holds back %s", release, inBytes(waiting))
 }
 
 // span64 shows a duration in ms in days where it is whole days.
@@ -94,7 +96,7 @@ func span64(ms int64) string {
 	if ms%day == 0 {
 		return count(int(ms/day), "day", "days")
 	}
-	return fmt.Sprintf("%d ms", ms)
+	return humanize.Comma(ms) + " ms"
 }
 
 // date shows a timestamp in ms.

@@ -394,7 +394,7 @@ func (v *view) file(a replica.Anomaly) string {
 func (v *view) claim(a replica.Anomaly) string {
 	where := v.file(a)
 	if a.Position >= 0 && a.Length > 0 {
-		where += fmt.Sprintf(" position %d, %d bytes", a.Position, a.Length)
+		where += fmt.Sprintf(" position %d, %s", a.Position, inBytes(a.Length))
 	} else if a.Position >= 0 {
 		where += fmt.Sprintf(" position %d", a.Position)
 	}

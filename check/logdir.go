@@ -73,7 +73,7 @@ func metaProperties(d *logdir.LogDir, s Subject) []finding.Finding {
 	}
 	switch {
 	case d.MetaFile.Size == 0 || len(m.Properties) == 0 && m.Malformed == nil:
-		f := raise("meta-properties-missing", damage, s.At(d.MetaFile.Path), "meta.properties is empty", says("%s, %d bytes", d.MetaFile.Path, d.MetaFile.Size))
+		f := raise("meta-properties-missing", damage, s.At(d.MetaFile.Path), "meta.properties is empty", says("%s, %s", d.MetaFile.Path, inBytes(d.MetaFile.Size)))
 		f.Kafka = "Parses it, then stops: the node id is not found."
 		return []finding.Finding{f}
 	case len(lacks) > 0:
@@ -81,7 +81,7 @@ func metaProperties(d *logdir.LogDir, s Subject) []finding.Finding {
 		if len(lacks) > 1 {
 			summary += " and " + lacks[1]
 		}
-		return []finding.Finding{raise("meta-properties-missing", damage, s.At(d.MetaFile.Path), summary, says("%s, %d bytes", d.MetaFile.Path, d.MetaFile.Size))}
+		return []finding.Finding{raise("meta-properties-missing", damage, s.At(d.MetaFile.Path), summary, says("%s, %s", d.MetaFile.Path, inBytes(d.MetaFile.Size)))}
 	case m.Malformed != nil:
 		return []finding.Finding{raise("meta-properties-malformed", damage, s.At(d.MetaFile.Path), fmt.Sprintf("meta.properties cannot be parsed (%s)", m.Malformed),
 			badLine(d.MetaFile.Path, m.Malformed))}

@@ -80,11 +80,11 @@ func (v *view) cleanerStuck() []finding.Finding {
 	if a.From >= 0 {
 		what = span(a.From, a.To)
 	}
-	wait := fmt.Sprintf("%s from there on, the active one (from offset %d) included, are not cleaned: %d bytes", count(segments, "segment", "segments"), active, dirty)
+	wait := fmt.Sprintf("%s from there on, the active one (from offset %d) included, are not cleaned: %s", count(segments, "segment", "segments"), active, inBytes(dirty))
 	if a.Segment == n-1 {
 		wait += "; the cleaner comes to the damage when the active segment is rolled"
 	}
-	f := raise("cleaner-stuck-before", damage, at, fmt.Sprintf("the cleaner stands at offset %d and cannot pass %s: %d bytes in %s stay uncleaned", position, what, dirty, count(segments, "segment", "segments")),
+	f := raise("cleaner-stuck-before", damage, at, fmt.Sprintf("the cleaner stands at offset %d and cannot pass %s: %s in %s stay uncleaned", position, what, inBytes(dirty), count(segments, "segment", "segments")),
 		finding.Evidence{Claim: from, Got: fmt.Sprintf("%d, the first offset that is not cleaned", position)},
 		finding.Evidence{Claim: v.claim(a), Want: a.Want, Got: a.Got},
 		says("%s", wait))

@@ -89,7 +89,7 @@ func scanOf(d *logdir.LogDir, p *logdir.Partition) toScan {
 // size shows bytes for people, with the binary units that Kafka's configuration uses.
 func size(n int64) string {
 	if n < 10<<10 {
-		return fmt.Sprintf("%d bytes", n)
+		return inBytes(n)
 	}
 	v, unit := float64(n), 0
 	for v >= 1024 && unit < 5 {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/checkpoint"
 	"kafsck/finding"
 )
@@ -50,11 +52,20 @@ func badLine(path string, m *checkpoint.Malformed) finding.Evidence {
 	return finding.Evidence{Claim: fmt.Sprintf("%s line %d", path, m.Line), Got: cmp.Or(m.Text, "(nothing)")}
 }
 
+// count says how many, "1 segment" or "2,997 segments".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return humanize.Comma(int64(n)) + " " + many
+}
+
+// inBytes says how many, "69,030 bytes".
+func inBytes(n int64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return humanize.Comma(n) + " bytes"
 }
 
 // span names the offsets [from, to), shown inclusively.

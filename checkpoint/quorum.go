@@ -19,6 +19,9 @@ type QuorumState struct {
 	AppliedOffset    int64     // version 0; always 0 in practice
 	Voters           []int32   // version 0: the static voters; nil in version 1
 	Malformed        *Malformed
+	// Known has the keys, such as "leaderId", whose values could be read; the fields of all others
+	// have the defaults that ParseQuorumState names.
+	Known map[string]bool
 }
 
 // ParseQuorumState reads a quorum-state (FileQuorumStateStore.readStateFromFile,
@@ -31,7 +34,7 @@ type QuorumState struct {
 // Every refusal is an unchecked exception. Fields that could not be read have
 // the defaults -1, -1, -1 (ids and epoch), 0 and empty.
 func ParseQuorumState(b []byte) *QuorumState {
-	q := &QuorumState{LeaderID: -1, LeaderEpoch: -1, VotedID: -1}
+	q := &QuorumState{LeaderID: -1, LeaderEpoch: -1, VotedID: -1, Known: map[string]bool{}}
 	r := newLineReader(b)
 	line, ok, undecodable := r.next()
 	fail := func(reason string) {
@@ -58,6 +61,7 @@ func ParseQuorumState(b []byte) *QuorumState {
 	} else if q.Version = version.short(); q.Version < 0 || q.Version > 1 {
 		fail(fmt.Sprintf("data_version %d is not supported", q.Version))
 	}
+	q.Known["data_version"] = present && version.number()
 
 	// missing asks for a key and says so if it is mandatory in this version.
 	get := func(key string, mandatory bool) (jsonValue, bool) {
@@ -75,12 +79,14 @@ func ParseQuorumState(b []byte) *QuorumState {
 				return
 			}
 			to(n)
+			q.Known[key] = true
 		}
 	}
 	if v, ok := get("clusterId", q.Version <= 0); ok {
 		if q.ClusterID, ok = v.text(); !ok {
 			fail("clusterId is not a string")
 		}
+		q.Known["clusterId"] = ok
 	}
 	int32Field := func(key string, to *int32) {
 		integer(key, true, math.MinInt32, math.MaxInt32, func(n int64) { *to = int32(n) })
@@ -91,7 +97,7 @@ func ParseQuorumState(b []byte) *QuorumState {
 	if v, ok := get("votedDirectoryId", q.Version >= 1); ok {
 		s, ok := v.text()
 		if id, valid := parseUUID(s); ok && valid {
-			q.VotedDirectoryID = id
+			q.VotedDirectoryID, q.Known["votedDirectoryId"] = id, true
 		} else {
 			fail("votedDirectoryId is not a UUID in base64")
 		}
@@ -109,6 +115,7 @@ func (q *QuorumState) readVoters(v jsonValue, fail func(string)) {
 		fail("currentVoters is not an array")
 		return
 	}
+	q.Known["currentVoters"] = true
 	for _, e := range list {
 		voter, err := parseObject(e)
 		if err != nil {

@@ -53,7 +53,7 @@ func (s *session) give(ctx context.Context, x answer) error {
 			x.lines(j, p)
 			j.Errors(p.Errors)
 		}
-		j.Notes(s.inc.LaterNotes())
+		j.Notes(append(s.inc.LaterNotes(), s.changes()...))
 		x.judgeLater(ctx)
 		if x.end != nil && ctx.Err() == nil {
 			x.end(j)

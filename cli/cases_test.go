@@ -77,6 +77,9 @@ func TestDamagedCases(t *testing.T) {
 		for _, l := range lines(t, out) {
 			switch l["type"] {
 			case "finding":
+				if why := illSaid(l); why != "" {
+					t.Errorf("%s: %s", c.ID, why)
+				}
 				name, s := l["code"].(string), l["severity"].(string)
 				got[name] = append(got[name], s)
 				if beside[c.ID] == name {

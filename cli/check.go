@@ -112,6 +112,7 @@ func checkCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, 
 			t.Findings("", s.findings)
 			return t.Add, func() error {
 				t.Findings("", later)
+				t.Notes(s.changes())
 				return t.Print(a.stdout)
 			}
 		},

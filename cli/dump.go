@@ -141,6 +141,9 @@ func (d *dumper) finish(ctx context.Context) error {
 			d.out.Note("No batch holds any of the offsets %s.", d.opt.offsets.String())
 		}
 	}
+	if notes := d.changed.notes(); len(notes) > 0 {
+		d.out.Notes(notes)
+	}
 	d.sum.NotAsked = d.where.notAsked()
 	d.where.tell(d.out)
 	d.sum.ExitCode = d.a.bits

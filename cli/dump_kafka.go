@@ -123,8 +123,13 @@ func runDumpKafka(ctx context.Context, a *app, args []string, k *kafkaFlags, fla
 		return usagef("kafsck dump --format kafka needs a FILE, or --files FILE,FILE")
 	}
 	var w io.Writer = a.stdout
-	if a.quiet {
+	var terminal *terminalText
+	switch {
+	case a.quiet:
 		w = io.Discard
+	case isTerminal(a.rawOut):
+		terminal = &terminalText{w: w}
+		w = terminal
 	}
 	d := &kafkaDump{a: a, k: k, out: report.NewKafka(w, opt), deep: k.deep || opt.Contents}
 	if opt.Contents && (opt.Parser.Key == report.DefaultDecoder || opt.Parser.Value == report.DefaultDecoder) {
@@ -142,10 +147,19 @@ func runDumpKafka(ctx context.Context, a *app, args []string, k *kafkaFlags, fla
 	if !d.stopped(ctx) {
 		d.reports()
 	}
-	if err := d.out.Flush(); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return err
+	err = d.out.Flush()
+	if terminal != nil {
+		if err == nil {
+			err = terminal.Flush()
+		}
+		if terminal.escaped {
+			d.say(`control characters are shown as \x1b and the like on a terminal; a pipe or a file gets them as kafka-dump-log writes them`)
+		}
 	}
-	return nil
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }
 
 func (d *kafkaDump) stopped(ctx context.Context) bool { return ctx.Err() != nil || d.out.Err() != nil }

@@ -115,6 +115,7 @@ func (d *dumper) log(ctx context.Context, t *dumpTarget) {
 		l.begin() // else only a log with something to show is named
 	}
 	defer l.count()
+	defer d.changed.look(t.file)
 	for frame, err := range segment.Scan(f, info.Size(), segment.ScanOptions{NextOffset: t.base}) {
 		if err != nil {
 			l.flush(math.MaxInt64, false)

@@ -25,6 +25,8 @@ type dumper struct {
 	where *whereFilter // nil: everything is shown
 	named bool         // a file had something to show
 
+	changed changed // .log files that changed while they were read
+
 	indexes   bool // an index file or a snapshot was read
 	explained bool // it was told what dump decodes
 }

@@ -66,9 +66,12 @@ func epochsCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 	bits := func(p *incident.Partition) int {
 		e = p.Epochs()
 		for _, failed := range e.Errors {
-			if !slices.ContainsFunc(p.Errors, func(x logdir.PathError) bool { return x.Error() == failed.Error() }) { // the judgement may have met it too
+			same := func(x logdir.PathError) bool { return x.Path == failed.Path }
+			if !slices.ContainsFunc(p.Errors, same) { // the judgement may have met it too
 				p.Errors = append(p.Errors, failed)
-				s.scope.Errors++
+				if !slices.ContainsFunc(s.c.Errors, same) {
+					s.scope.Errors++
+				}
 			}
 		}
 		return epochsBits(e)

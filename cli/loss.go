@@ -66,7 +66,11 @@ func lossCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, a
 		text: func() (func(*incident.Partition), func() error) {
 			t := &report.Losses{Paths: s.paths, Scope: &s.scope}
 			t.Notes(s.c.Notes)
-			return t.Add, func() error { t.Notes(s.inc.LaterNotes()); s.explainErrors(); return t.Print(a.stdout) }
+			return t.Add, func() error {
+				t.Notes(append(s.inc.LaterNotes(), s.changes()...))
+				s.explainErrors()
+				return t.Print(a.stdout)
+			}
 		},
 	})
 }

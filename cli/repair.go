@@ -31,6 +31,9 @@ read-only and never changed; putting a file in place is left to you.`,
 		},
 	}
 	cmd.AddCommand(newRepairEpochsCommand(a))
+	cmd.AddCommand(newRepairPlanCommand(a))
+	cmd.AddCommand(newRepairApplyCommand(a))
+	cmd.AddCommand(newRepairUndoCommand(a))
 	refuseArgs(cmd)
 	return cmd
 }

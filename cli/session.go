@@ -28,6 +28,8 @@ type session struct {
 	// brokersWithData counts brokers with a selected partition among the inputs.
 	brokersWithData int
 	progress        *progress
+	// read tells the partitions of which the .log files are read; nil none.
+	read func(topic string, partition int32) bool
 	// findings are those that belong to no partition; empty where the command does
 	// not ask for the files of log directories.
 	findings []finding.Finding
@@ -37,7 +39,7 @@ type session struct {
 // could not be read.
 func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *inputOptions, opt incident.Options) (*session, error) {
 	s := &session{app: a, c: c}
-	if err := s.selectPartitions(args, in, opt.Leaders, !opt.Compare || opt.Tell); err != nil {
+	if err := s.selectPartitions(args, in, opt.Leaders, !opt.Compare || opt.Files); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -45,6 +47,9 @@ func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *in
 		a.fail(exitIncomplete)
 	}
 	opt.Match = in.selects
+	if !opt.FilesOnly {
+		s.read = in.selects
+	}
 	s.progress = a.newProgress(s.bytes(in))
 	opt.Progress = s.progress.add
 	s.inc = incident.Open(c, opt)
@@ -100,15 +105,27 @@ func (s *session) anyLogDir() bool {
 	return slices.ContainsFunc(s.c.Brokers, func(b *logdir.Broker) bool { return len(b.Dirs) > 0 })
 }
 
-// nothingFound is the answer to inputs without any partition.
-func (s *session) nothingFound(args []string) error {
-	what := "no partition directory (NAME-NUMBER with .log files or a leader-epoch-checkpoint)"
+// metadataLogs counts the copies of the metadata log among the inputs.
+func (s *session) metadataLogs() int {
+	n := 0
 	for _, b := range s.c.Brokers {
 		for _, d := range b.Dirs {
 			if d.Metadata != nil {
-				return fmt.Errorf("only cluster metadata in %s, %s: nothing to compare or judge; kafsck history and kafsck check read the metadata", strings.Join(args, ", "), what)
+				n++
 			}
 		}
+	}
+	return n
+}
+
+// nothingFound is the answer to inputs without any partition.
+func (s *session) nothingFound(args []string) error {
+	what := "no partition directory (NAME-NUMBER with .log files or a leader-epoch-checkpoint)"
+	switch {
+	case s.metadataLogs() > 0:
+		return fmt.Errorf("only cluster metadata in %s, %s: nothing to compare; kafsck history and kafsck check read the metadata", strings.Join(args, ", "), what)
+	case s.anyLogDir():
+		return fmt.Errorf("no replica in %s: %s; kafsck check judges the log directories themselves", strings.Join(args, ", "), what)
 	}
 	return fmt.Errorf("nothing of Kafka's in %s: %s, no log directory (meta.properties, replication-offset-checkpoint), no folder of those", strings.Join(args, ", "), what)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,10 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 	}
 	defer s.close()
 	oneBroker := s.brokersWithData <= 1
+	metadataLogs := s.metadataLogs()
+	if s.brokersWithData == 0 && metadataLogs == 0 {
+		a.fail(exitIncomplete) // a log directory without anything to judge in it
+	}
 	a.fail(listBits(s.findings, finding.Severity(o.judge.failOn)))
 	var later []finding.Finding
 	bits := func(p *incident.Partition) int {
@@ -61,12 +66,12 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 			j.Findings(p)
 		},
 		text: func() (func(*incident.Partition), func() error) {
-			t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker}
+			t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker, MetadataLogs: metadataLogs}
 			t.Errors(s.errors())
 			t.Findings(s.findings)
 			return t.Add, func() error {
 				t.Findings(later)
-				t.Notes(append(s.c.Notes, s.inc.LaterNotes()...))
+				t.Notes(slices.Concat(s.c.Notes, s.inc.LaterNotes(), s.changes()))
 				return t.Print(a.stdout, a.bits)
 			}
 		},

@@ -249,7 +249,6 @@ type storedFile struct {
 	rel, dir string
 	out      string // kafsck's
 	errs     string
-	code     int
 }
 
 // compareStored compares all outputs of a recording. kafsck runs once for the files of each

@@ -63,7 +63,7 @@ var browserScreens = []browserScreen{
 		"A batch: which byte is which field?"},
 	{"records", "unclean-election/stage-b", [][2]string{toPartition, {"Enter", "valueLength"}, {"r", "no headers"}}, `^› +(\d+) \S+ \S+ +null `,
 		"Records: keys, values and headers, JSON and Kafka's own records decoded."},
-	{"transactions", "transactions/stage1-killed", [][2]string{{"G", "5/5"}, {"Enter", "log end"}, {"T", "transactional id"}}, `^› +(aborted|committed) +(\d+) +(\d+) +(\d+) +(\d+) `,
+	{"transactions", "transactions/stage1-killed", [][2]string{{"G", "5/5"}, {"Enter", "log end"}, {"T", "transactional id"}}, `^›[n·] +(aborted|committed) +(\d+) +(\d+) +(\d+) +(\d+) `,
 		"Transactions: which were aborted, which hang, and where do read-committed consumers stop?"},
 	{"epochs", "divergence/stage-b", [][2]string{toPartition, toSegments, {"E", "as written"}}, `^›. +(\d+) `,
 		"A leader-epoch-checkpoint: as written, as Kafka loads it, as the batches say it should be."},

@@ -118,7 +118,7 @@ func (p *Partition) Catchups(ctx context.Context, opt CatchupOptions) (list []Fo
 
 // unreadable tells a failed read.
 func (p *Partition) unreadable(c *Copy, err error) *CatchupUntold {
-	p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: err})
+	p.Errors = append(p.Errors, failedRead(c.Dir, err))
 	return &CatchupUntold{p.Name, p.TopicID, "a copy could not be read: " + err.Error()}
 }
 
@@ -265,7 +265,7 @@ func (p *Partition) moves(ctx context.Context, opt CatchupOptions) []FollowerCat
 			}
 		}
 		if err != nil {
-			p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: err})
+			p.Errors = append(p.Errors, failedRead(c.Dir, err))
 			continue
 		}
 		out = append(out, f)

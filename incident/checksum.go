@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/batch"
 	"kafsck/check"
 	"kafsck/replica"
@@ -75,7 +77,7 @@ func explainChecksum(l *replica.Log, a *replica.Anomaly, raw []byte) {
 func place(raw []byte, f batch.Flip) string {
 	switch {
 	case f.Field == "records":
-		return fmt.Sprintf("the records, %d bytes behind the header", f.Position-batch.HeaderSize)
+		return fmt.Sprintf("the records, %s bytes behind the header", humanize.Comma(f.Position-batch.HeaderSize))
 	case f.Field == "crc":
 		return "the stored CRC itself"
 	}

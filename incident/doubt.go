@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"kafsck/epoch"
-	"kafsck/logdir"
 	"kafsck/replica"
 )
 
@@ -36,7 +35,7 @@ func (j *judgement) doubtEpochs(ctx context.Context) {
 		}
 		if err != nil {
 			c.Err = err
-			j.p.Errors = append(j.p.Errors, logdir.PathError{Path: c.Dir, Err: err})
+			j.p.Errors = append(j.p.Errors, failedRead(c.Dir, err))
 		}
 	}
 }

@@ -105,7 +105,11 @@ func (p *Partition) Epochs() *Epochs {
 		}
 		e, err := p.epochsOf(c, changes)
 		if err != nil {
-			out.Errors = append(out.Errors, logdir.PathError{Path: c.Dir, Err: err})
+			failed := failedRead(c.Dir, err)
+			if f := c.Log.Partition.EpochsFile; f != nil && f.Err != nil && failed.Err == f.Err {
+				failed.Path = f.Path
+			}
+			out.Errors = append(out.Errors, failed)
 			continue
 		}
 		out.Copies = append(out.Copies, e)

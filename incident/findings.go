@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/check"
 	"kafsck/epoch"
 	"kafsck/finding"
@@ -28,7 +30,7 @@ func (j *judgement) check(ctx context.Context) {
 		if err := explainChecksums(ctx, c.Log); err != nil {
 			if ctx.Err() == nil {
 				c.Err = err
-				p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: err})
+				p.Errors = append(p.Errors, failedRead(c.Dir, err))
 			}
 			continue
 		}
@@ -203,7 +205,15 @@ func (j *judgement) remark() {
 			j.leftover(c, live[c.Broker])
 		}
 	}
-	if j.known.foreign {
+	switch {
+	case j.known.owner != "":
+		p.addFinding("topic-id-mismatch", finding.Damage, "", "",
+			fmt.Sprintf("by the metadata %s is the topic id of %s: partition.metadata was copied or edited", p.TopicID, j.known.owner), copiedIDNext)
+		p.Findings[len(p.Findings)-1].Kafka = copiedIDKafka
+		for _, c := range p.Copies {
+			p.lastEvidence(says("broker %s: %s", c.Broker.Name, c.Dir))
+		}
+	case j.known.foreign:
 		p.addFinding("topic-id-mismatch", finding.Warning, "", "",
 			fmt.Sprintf("the metadata know %s under another topic id than %s: these directories belong to another topic of the same name, and a broker sets them aside as -stray", p.Topic, p.TopicID), "")
 		for _, c := range p.Copies {
@@ -283,7 +293,7 @@ func describeCopy(c *Copy) finding.Evidence {
 		return says("%s could not be read", c.Dir)
 	}
 	l := c.Log
-	return says("%s: offsets from %d, log end %d, newest epoch %d, %d bytes", c.Dir, l.LogStartOffset, l.LogEndOffset, l.LatestEpoch(), l.Bytes)
+	return says("%s: offsets from %d, log end %d, newest epoch %d, %s bytes", c.Dir, l.LogStartOffset, l.LogEndOffset, l.LatestEpoch(), humanize.Comma(l.Bytes))
 }
 
 func says(format string, args ...any) finding.Evidence {
@@ -328,6 +338,7 @@ func (inc *Incident) Findings() []finding.Finding {
 			out = append(out, check.Broker(b, name, inc.opt.Match)...)
 		}
 		out = append(out, inc.metadataFindings(cl)...)
+		out = append(out, inc.copiedIDs(cl)...)
 	}
 	known := func(topic string) bool {
 		return slices.ContainsFunc(inc.Clusters, func(c *Cluster) bool { return c.Metadata != nil && len(c.Metadata.TopicByName(topic)) > 0 })

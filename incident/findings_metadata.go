@@ -7,6 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"kafsck/batch"
 	"kafsck/check"
@@ -27,7 +32,7 @@ func (inc *Incident) metadataFindings(cl *Cluster) []finding.Finding {
 		if !inc.opt.FilesOnly && worthComparing(c.log) {
 			var err error
 			if differences, err = compareSnapshots(c.dir); err != nil {
-				inc.Errors = append(inc.Errors, logdir.PathError{Path: c.dir.Dir, Err: err})
+				inc.Errors = append(inc.Errors, failedRead(c.dir.Dir, err))
 			} else if len(differences) > 0 {
 				doubts[c.log] = fmt.Sprintf("its own snapshot %s says otherwise", differences[0].Name)
 			}
@@ -269,47 +274,137 @@ func sameRecord(a, b *batch.Record) bool {
 	return a.Offset == b.Offset && a.Timestamp == b.Timestamp && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value)
 }
 
-// says shows a record, and of long ones the part around the first difference.
+// says shows a record: its type and time, and those of its fields that are not the same in all batches.
 func (b *metadataBatch) says(all []*metadataBatch, offset int64) string {
 	if offset < 0 {
-		return fmt.Sprintf("the same records, another header (CRC %08x)", b.view.CRC)
+		return fmt.Sprintf("the same records, another header (CRC 0x%08x)", b.view.CRC)
 	}
 	mine := b.record(offset)
-	same := len(mine)
+	var others []metadataRecord
 	for _, o := range all {
-		if other := o.record(offset); o != b && other != mine {
-			n := 0
-			for n < len(mine) && n < len(other) && mine[n] == other[n] {
-				n++
-			}
-			same = min(same, n)
+		if o != b {
+			others = append(others, o.record(offset))
 		}
 	}
-	return around(mine, same)
+	return mine.beside(others)
 }
 
-// record is a record in words: its type and content, as kafka-dump-log shows it.
-func (b *metadataBatch) record(offset int64) string {
+// metadataRecord is a record in words, and its fields, as kafka-dump-log shows them.
+type metadataRecord struct {
+	words string // "PARTITION_CHANGE_RECORD", or why there are no fields
+	time  string // "" there is no record
+	// version and data of the record; nil where it cannot be decoded
+	fields map[string]json.RawMessage
+}
+
+func (b *metadataBatch) record(offset int64) metadataRecord {
 	i := slices.IndexFunc(b.records, func(r batch.Record) bool { return r.Offset == offset })
 	if i < 0 {
-		return "no record that can be read"
+		return metadataRecord{words: "no record that can be read"}
+	}
+	r := &b.records[i]
+	m := metadataRecord{time: strconv.FormatInt(r.Timestamp, 10) + " ms"}
+	if t := time.UnixMilli(r.Timestamp).UTC(); t.Year() >= 0 && t.Year() <= 9999 {
+		m.time = t.Format("2006-01-02T15:04:05.000Z")
 	}
 	if b.view.Attributes.Control() {
-		if c, err := batch.ParseControl(b.records[i].Key, b.records[i].Value); err == nil {
-			return fmt.Sprintf("a %s record", c.Type)
+		if c, err := batch.ParseControl(r.Key, r.Value); err == nil {
+			m.words = fmt.Sprintf("a %s record", c.Type)
+			return m
 		}
 	}
-	rec, err := kraft.DecodeRecord(b.records[i].Value)
-	text, failed := json.Marshal(rec)
-	if err := errors.Join(err, failed); err != nil {
-		return fmt.Sprintf("a record of %d bytes that cannot be decoded", len(b.records[i].Value))
+	var parts struct {
+		Version json.RawMessage            `json:"version"`
+		Data    map[string]json.RawMessage `json:"data"`
 	}
-	return fmt.Sprintf("%s at %d ms %s", rec.Type(), b.records[i].Timestamp, text)
+	rec, err := kraft.DecodeRecord(r.Value)
+	text, failed := json.Marshal(rec)
+	if err := errors.Join(err, failed); err != nil || json.Unmarshal(text, &parts) != nil {
+		m.words = fmt.Sprintf("a record of %s bytes that cannot be decoded", humanize.Comma(int64(len(r.Value))))
+		return m
+	}
+	m.words, m.fields = fmt.Sprint(rec.Type()), parts.Data
+	if m.fields == nil {
+		m.fields = map[string]json.RawMessage{}
+	}
+	m.fields["version"] = parts.Version
+	return m
+}
+
+// maxFields bounds how many fields that differ are shown.
+const maxFields = 2
+
+// beside shows a record beside those that others have in its place.
+func (m *metadataRecord) beside(others []metadataRecord) string {
+	var b strings.Builder
+	b.WriteString(m.words)
+	if m.time != "" {
+		b.WriteString(" at " + m.time)
+	}
+	if m.fields == nil {
+		return b.String()
+	}
+	var names []string // of fields that another one of the same type has otherwise, or has not
+	alone := true
+	for i := range others {
+		o := &others[i]
+		if o.words != m.words || o.fields == nil {
+			continue
+		}
+		alone = false
+		for name := range o.fields {
+			if !bytes.Equal(m.fields[name], o.fields[name]) {
+				names = append(names, name)
+			}
+		}
+		for name := range m.fields {
+			if _, has := o.fields[name]; !has {
+				names = append(names, name)
+			}
+		}
+	}
+	if alone {
+		for name := range m.fields {
+			if name != "version" {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for i, name := range names {
+		if i == maxFields {
+			fmt.Fprintf(&b, ", … %d more of its fields", len(names)-i)
+			break
+		}
+		at := 0
+		for j := range others {
+			at = max(at, common(m.fields[name], others[j].fields[name]))
+		}
+		value := "no " + name
+		if v, has := m.fields[name]; has {
+			value = name + " " + around(string(v), at)
+		}
+		b.WriteString([]string{": ", ", "}[min(i, 1)] + value)
+	}
+	return b.String()
+}
+
+// common is how many bytes two texts that are not the same begin with in common.
+func common(a, b []byte) int {
+	if bytes.Equal(a, b) {
+		return 0
+	}
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // around cuts a text to what stands around a position.
 func around(s string, at int) string {
-	const before, after = 60, 60
+	const before, after = 16, 32
 	from, to := 0, len(s)
 	if at > 2*before {
 		from = at - before
@@ -317,13 +412,12 @@ func around(s string, at int) string {
 	if to > at+after {
 		to = at + after
 	}
-	out := s[from:to]
+	out := strings.ToValidUTF8(s[from:to], "")
 	if from > 0 {
-		head := s[:min(len(s), 40)]
-		out = head + " … " + out
+		out = "…" + out
 	}
 	if to < len(s) {
-		out += " …"
+		out += "…"
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/check"
 	"kafsck/finding"
 	"kafsck/internaltopic"
@@ -65,7 +67,7 @@ func cachedIndexFlaw(r interface {
 }, size, base int64, kind logdir.Kind) (string, error) {
 	entry := map[logdir.Kind]int64{logdir.KindIndex: segment.IndexEntrySize, logdir.KindTimeIndex: segment.TimeEntrySize, logdir.KindTxnIndex: segment.TxnEntrySize}[kind]
 	if size%entry != 0 {
-		return fmt.Sprintf("%d bytes are no whole number of entries of %d bytes", size, entry), nil
+		return fmt.Sprintf("%s bytes are no whole number of entries of %d bytes", humanize.Comma(size), entry), nil
 	}
 	switch kind {
 	case logdir.KindIndex:

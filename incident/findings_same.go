@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"iter"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/finding"
 	"kafsck/logdir"
 	"kafsck/segment"
@@ -109,14 +111,14 @@ func onePast(a, b *logdir.Partition) (fact, means string, err error) {
 			if first < 0 {
 				return "they hold no common offset", unknown, nil
 			}
-			return fmt.Sprintf("all %d records that both hold (%s) are the same, epochs included", records, offsetsOf(first, last)), "one and the same topic", nil
+			return fmt.Sprintf("all %s records that both hold (%s) are the same, epochs included", humanize.Comma(records), offsetsOf(first, last)), "one and the same topic", nil
 		}
 		if x != y {
 			at := min(x.from, y.from)
 			if first < 0 {
 				return fmt.Sprintf("they differ from the first offset that both hold, %d, on", max(at, from)), "no common prefix, so the topic was created again", nil
 			}
-			return fmt.Sprintf("the first %d records (%s) are the same, epochs included, and they differ from offset %d on", records, offsetsOf(first, last), at), "one topic whose logs part there", nil
+			return fmt.Sprintf("the first %s records (%s) are the same, epochs included, and they differ from offset %d on", humanize.Comma(records), offsetsOf(first, last), at), "one topic whose logs part there", nil
 		}
 		if first < 0 {
 			first = x.from
@@ -124,7 +126,7 @@ func onePast(a, b *logdir.Partition) (fact, means string, err error) {
 		last = x.next
 		records += x.records
 	}
-	return fmt.Sprintf("the first %d records that both hold (%s) are the same, epochs included; the rest was not compared", records, offsetsOf(first, last)), "most likely one and the same topic", nil
+	return fmt.Sprintf("the first %s records that both hold (%s) are the same, epochs included; the rest was not compared", humanize.Comma(records), offsetsOf(first, last)), "most likely one and the same topic", nil
 }
 
 // sameTopic compares a live directory with one of the same name under another topic id, nil where
@@ -142,7 +144,7 @@ func (inc *Incident) sameTopic(odd *logdir.Partition) *finding.Evidence {
 		text := fact + ": " + means
 		if err != nil {
 			text = "their records could not be compared: " + err.Error()
-			inc.Errors = append(inc.Errors, logdir.PathError{Path: odd.Dir, Err: err})
+			inc.Errors = append(inc.Errors, failedRead(odd.Dir, err))
 		}
 		e := says("%s and %s: %s", odd.Dir, p.Dir, text)
 		return &e
@@ -181,7 +183,7 @@ func (p *Partition) compareTwins(a, b *Copy, filesOnly bool) {
 	}
 	text, _, err := onePast(a.Log.Partition, b.Log.Partition)
 	if err != nil {
-		p.Errors = append(p.Errors, logdir.PathError{Path: b.Dir, Err: err})
+		p.Errors = append(p.Errors, failedRead(b.Dir, err))
 		return
 	}
 	f.Evidence = append(f.Evidence, says("%s", text))

@@ -45,7 +45,7 @@ func (inc *Incident) readLog(ctx context.Context, src replica.Source, progress r
 			return l, unread, err
 		}
 		left[f] = true
-		unread = append(unread, unreadFile(f, failed))
+		unread = append(unread, unreadFile(failed))
 		passes++
 		given := 0
 		for other := range filesBeside(src.Partition) {
@@ -76,13 +76,39 @@ func (inc *Incident) pass(ctx context.Context, src replica.Source, progress repl
 }
 
 // unreadFile tells a failed read under the name of its file.
-func unreadFile(f *logdir.File, failed *segment.ReadError) logdir.PathError {
+func unreadFile(failed *segment.ReadError) logdir.PathError {
 	plain := *failed
 	plain.Path = ""
 	if pe, ok := errors.AsType[*fs.PathError](plain.Err); ok {
 		plain.Err = pe.Err
 	}
-	return logdir.PathError{Path: f.Path, Err: &plain}
+	return logdir.PathError{Path: failed.Path, Err: &plain}
+}
+
+// failedRead tells a failed read under the name of the file that it knows, else under that of
+// the directory.
+func failedRead(dir string, err error) logdir.PathError {
+	if failed, ok := errors.AsType[*segment.ReadError](err); ok && failed.Path != "" {
+		return unreadFile(failed)
+	}
+	return logdir.PathError{Path: dir, Err: err}
+}
+
+// notTold are the failed reads of list, each path once, but for those that the discovery of the
+// inputs told of.
+func notTold(list, told []logdir.PathError) []logdir.PathError {
+	seen := map[string]bool{}
+	for _, e := range told {
+		seen[e.Path] = true
+	}
+	var out []logdir.PathError
+	for _, e := range list {
+		if !seen[e.Path] {
+			seen[e.Path] = true
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 func opens(f *logdir.File) error {
@@ -259,7 +285,7 @@ func (inc *Incident) judgeFragments(ctx context.Context, p *Partition, c *Copy, 
 			if at < 0 {
 				continue // interrupted
 			}
-			tell(unreadFile(segs[at].Log, failed))
+			tell(unreadFile(failed))
 			for _, rest := range [][]*logdir.Segment{segs[at+1:], segs[:at]} {
 				if len(rest) > 0 {
 					queue = slices.Insert(queue, 0, rest)

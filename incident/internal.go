@@ -203,7 +203,7 @@ func (r *internalReader) partition(ctx context.Context, sub *Incident, g *group)
 		ic := byCopy[c]
 		if err := r.copy(ctx, p, ic, c.Log, c == from); err != nil && ctx.Err() == nil {
 			ic.Err = err
-			story.Errors = append(story.Errors, logdir.PathError{Path: c.Dir, Err: err})
+			story.Errors = append(story.Errors, failedRead(c.Dir, err))
 			if c == from {
 				p.From, p.Why = nil, "the copy that rules could not be read to its end"
 			}

@@ -5,7 +5,6 @@ import (
 
 	"kafsck/diff"
 	"kafsck/kraft"
-	"kafsck/logdir"
 )
 
 // judge makes the story of one partition.
@@ -14,6 +13,7 @@ func (inc *Incident) judge(ctx context.Context, g *group) *Partition {
 	if !g.id.IsZero() {
 		p.TopicID = g.id.String()
 	}
+	defer func() { p.Errors = notTold(p.Errors, inc.Case.Errors) }()
 	inc.read(ctx, g, p)
 	defer func() {
 		for _, c := range p.Copies {
@@ -91,6 +91,9 @@ type knowledge struct {
 	removed bool
 	// foreign: the metadata know the topic's name under another id only.
 	foreign bool
+	// owner is the topic that has this id by the metadata, "" where that is this one: then the
+	// partition is foreign, too.
+	owner string
 }
 
 func (k *knowledge) last() *kraft.Change {
@@ -101,7 +104,7 @@ func (k *knowledge) last() *kraft.Change {
 }
 
 func (j *judgement) fail(err error) {
-	j.p.Errors = append(j.p.Errors, logdir.PathError{Path: j.p.Name, Err: err})
+	j.p.Errors = append(j.p.Errors, failedRead(j.p.Name, err))
 	j.p.Ruling.Judged = false
 	j.p.Ruling.Reason = "a copy could not be read: " + err.Error()
 	j.p.Divergences, j.p.Losses, j.p.Candidates = nil, nil, nil
@@ -126,11 +129,15 @@ func (j *judgement) lookUp() *knowledge {
 	if id.IsZero() {
 		return k
 	}
+	t := m.Topics[id]
+	if t != nil && t.Name != j.g.topic && !j.g.cut() {
+		k.foreign, k.owner = true, t.Name
+		return k
+	}
 	part := m.Partitions[kraft.PartitionID{Topic: id, Partition: j.g.number}]
 	if part != nil {
 		j.p.Changes = part.Changes
 	}
-	t := m.Topics[id]
 	if t == nil {
 		k.foreign = len(m.TopicByName(j.g.topic)) > 0
 		return k

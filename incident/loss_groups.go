@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/dustin/go-humanize"
 )
 
 // readers names, for each loss, the consumer groups that had read inside it, and what
@@ -149,9 +151,9 @@ func (j *judgement) groupsUnknown() string {
 	case len(g.Errors) > 0:
 		return fmt.Sprintf("a copy of __consumer_offsets could not be read: %v", g.Errors[0])
 	case skipped > 0:
-		return fmt.Sprintf("%d batches or stretches of __consumer_offsets are damaged", skipped)
+		return fmt.Sprintf("%s batches or stretches of __consumer_offsets are damaged", humanize.Comma(skipped))
 	case len(g.Undecoded) > 0:
-		return fmt.Sprintf("%d records of __consumer_offsets could not be decoded: %s", g.Undecoded[0].Count, g.Undecoded[0].Reason)
+		return fmt.Sprintf("%s records of __consumer_offsets could not be decoded: %s", humanize.Comma(g.Undecoded[0].Count), g.Undecoded[0].Reason)
 	}
 	return ""
 }

@@ -60,7 +60,7 @@ func (cl *Cluster) join() joinedMetadata {
 	for _, c := range copies {
 		in, err := open.input(c.dir, true)
 		if err != nil {
-			out.errors = append(out.errors, logdir.PathError{Path: c.dir.Dir, Err: err})
+			out.errors = append(out.errors, failedRead(c.dir.Dir, err))
 			continue
 		}
 		inputs, read = append(inputs, in), append(read, c)

@@ -98,14 +98,20 @@ type group struct {
 	dirs    []member
 }
 
+// cut reports whether the name of the topic may be only the beginning of it.
+func (g *group) cut() bool {
+	return !slices.ContainsFunc(g.dirs, func(m member) bool { return !m.dir.TopicCut })
+}
+
 type member struct {
 	broker *logdir.Broker
 	dir    *logdir.Partition
 }
 
-// groups sorts all partition directories by topic id, else by name: two ids
-// under one name are two topics, and a directory without an id joins the only id
-// of its name.
+// groups sorts all partition directories by name and topic id: two ids under one name are two
+// topics, and two names under one id are two partitions to Kafka, which goes by the name
+// (LogManager.loadLog); their id was copied. A directory without an id joins the only id of its name,
+// and one whose name may be cut short the name under its id that begins so.
 func (inc *Incident) groups() []*group {
 	var out []*group
 	for _, cl := range inc.Clusters {
@@ -115,21 +121,14 @@ func (inc *Incident) groups() []*group {
 			number int32
 		}
 		byKey := map[key]*group{}
-		var nameless []member
-		put := func(id wire.UUID, m member) {
-			topic := m.dir.Topic
-			k := key{id: id, number: m.dir.Partition}
-			if id.IsZero() {
-				k.topic = topic
-			}
+		var nameless, cut []member
+		put := func(id wire.UUID, topic string, m member) {
+			k := key{id, topic, m.dir.Partition}
 			g := byKey[k]
 			if g == nil {
 				g = &group{cluster: cl, topic: topic, number: m.dir.Partition, id: id}
 				byKey[k] = g
 				out = append(out, g)
-			}
-			if m.dir.State == logdir.Live || len(topic) > len(g.topic) { // set-aside names may be cut short
-				g.topic = topic
 			}
 			g.dirs = append(g.dirs, m)
 		}
@@ -139,13 +138,25 @@ func (inc *Incident) groups() []*group {
 					if inc.opt.Match != nil && !inc.opt.Match(p.Topic, p.Partition) {
 						continue
 					}
-					if p.HasTopicID {
-						put(p.TopicID, member{b, p})
-					} else {
+					switch {
+					case !p.HasTopicID:
 						nameless = append(nameless, member{b, p})
+					case p.TopicCut:
+						cut = append(cut, member{b, p})
+					default:
+						put(p.TopicID, p.Topic, member{b, p})
 					}
 				}
 			}
+		}
+		for _, m := range cut {
+			topic := m.dir.Topic
+			for k := range byKey {
+				if k.id == m.dir.TopicID && k.number == m.dir.Partition && strings.HasPrefix(k.topic, m.dir.Topic) {
+					topic = max(topic, k.topic) // of several, one and the same in every run
+				}
+			}
+			put(m.dir.TopicID, topic, m)
 		}
 		idsOf := map[string][]wire.UUID{} // of each topic
 		for _, g := range byKey {
@@ -155,9 +166,9 @@ func (inc *Incident) groups() []*group {
 		}
 		for _, m := range nameless {
 			if ids := idsOf[m.dir.Topic]; len(ids) == 1 {
-				put(ids[0], m)
+				put(ids[0], m.dir.Topic, m)
 			} else {
-				put(wire.UUID{}, m)
+				put(wire.UUID{}, m.dir.Topic, m)
 			}
 		}
 	}

@@ -147,7 +147,7 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 	for i, c := range p.Copies {
 		c.Index = i
 		if c.Err != nil && ctx.Err() == nil {
-			p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: c.Err})
+			p.Errors = append(p.Errors, failedRead(c.Dir, c.Err))
 			if dir := g.dirOf(c); inc.opt.Files && dir != nil && c.State == replica.State(dir.State.String()) && !slices.Contains(fragmented, dir) {
 				fragmented = append(fragmented, dir)
 				inc.judgeFragments(ctx, p, c, dir)

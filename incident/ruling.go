@@ -76,6 +76,9 @@ func (j *judgement) rule() error {
 		r.Removed = true
 		r.Why = fmt.Sprintf("metadata: topic was deleted (offset %d)", j.known.topic.RemovedAt)
 		return nil
+	case j.known.owner != "":
+		r.Why = fmt.Sprintf("metadata: the topic id is that of topic %s", j.known.owner)
+		return nil
 	case j.known.foreign:
 		r.Why = "metadata: no topic with this id; the name belongs to another topic"
 		return nil

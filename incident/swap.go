@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/broker"
 	"kafsck/check"
 	"kafsck/diff"
@@ -107,7 +109,7 @@ func (j *judgement) swapComplete(ctx context.Context, c *Copy, s check.Subject, 
 	loaded, err := loadCopy(ctx, c.Log.Partition, version)
 	if err != nil {
 		if ctx.Err() == nil {
-			j.p.Errors = append(j.p.Errors, logdir.PathError{Path: c.Dir, Err: err})
+			j.p.Errors = append(j.p.Errors, failedRead(c.Dir, err))
 		}
 		return nil
 	}
@@ -191,7 +193,7 @@ func (j *judgement) swapCovers(c *Copy, f *finding.Finding) {
 		}
 		gone, err := diff.Missing(c.Content(), o.Content(), c.Log.LogStartOffset, j.p.Ruling.Policy == compactPolicy)
 		if err != nil {
-			j.p.Errors = append(j.p.Errors, logdir.PathError{Path: o.Dir, Err: err})
+			j.p.Errors = append(j.p.Errors, failedRead(o.Dir, err))
 			return
 		}
 		if o.State == replica.Deleted && !j.swapReplaces(c, o) {
@@ -269,5 +271,5 @@ func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s %ss", humanize.Comma(int64(n)), what)
 }

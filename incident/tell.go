@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/commitment"
 	"kafsck/diff"
 	"kafsck/finding"
+	"kafsck/logdir"
 	"kafsck/replica"
 )
 
@@ -82,7 +85,7 @@ func (p *Partition) tellStuck() bool {
 		}
 		p.told("leader-batch-bad-followers-stuck", finding.Loss, ruler, a.From, ruler.Log.LogEndOffset,
 			fmt.Sprintf("all followers end at %d, where the log of the leader, broker %s, is damaged: they can never pass it, and only the leader holds %s", a.From, ruler.Broker.Name, offsetsOf(a.To, ruler.Log.LogEndOffset)),
-			says("%s position %d, %d bytes, %s: %s", ruler.Log.Segments[a.Segment].Log.Path, a.Position, a.Length, offsetsOf(a.From, a.To), orElse(a.Detail, "not readable")))
+			says("%s position %d, %s bytes, %s: %s", ruler.Log.Segments[a.Segment].Log.Path, a.Position, humanize.Comma(a.Length), offsetsOf(a.From, a.To), orElse(a.Detail, "not readable")))
 		f := &p.Findings[len(p.Findings)-1]
 		f.At.File, f.At.Position, f.At.Length = ruler.Log.Segments[a.Segment].Log.Path, a.Position, a.Length
 		return true
@@ -114,6 +117,10 @@ func (p *Partition) tellForks() {
 			first = d
 		}
 		if len(evidence) < 4 {
+			if d.Kind == diff.RecordLoss && d.Bad >= 0 {
+				evidence = append(evidence, says("%s: the latest value of a key is not in the log of broker %s; compared: brokers %s and %s", offsetsOf(d.From, d.To), [2]*Copy{d.A, d.B}[d.Bad].Broker.Name, d.A.Broker.Name, d.B.Broker.Name))
+				continue
+			}
 			evidence = append(evidence, says("brokers %s and %s, %s at %s: %s against %s", d.A.Broker.Name, d.B.Broker.Name, d.Kind, offsetsOf(d.From, d.To), epochsOf(d.Sides[0].Epochs), epochsOf(d.Sides[1].Epochs)))
 		}
 	}
@@ -126,6 +133,9 @@ func (p *Partition) tellForks() {
 	}
 	if severity == finding.Warning {
 		summary += "; nothing proves that what the leader lacks was ever committed"
+	}
+	if slices.ContainsFunc(p.Losses, func(l Loss) bool { return p.Pending(&l) && lossOverlaps(&l, first) }) {
+		summary += fmt.Sprintf("; broker %s still has them, in files that its next start deletes", p.Ruling.copy.Broker.Name)
 	}
 	p.told("divergence", severity, first.B, first.From, first.To, summary, evidence...)
 	p.Findings[len(p.Findings)-1].Count = n
@@ -176,8 +186,12 @@ func (p *Partition) tellCommitted() {
 	var evidence []finding.Evidence
 	from, to, n := int64(-1), int64(-1), 0
 	var holder *Copy
+	p.tellPending()
 	for i := range p.Losses {
 		l := &p.Losses[i]
+		if p.Pending(l) {
+			continue // interrupted-swap tells of it
+		}
 		if l.Committed != commitment.Yes || l.Basis != "copy" || len(l.HeldBy) == 0 || l.From == nil || l.To == nil || l.Cause == CauseDamage || p.ahead(l) {
 			continue
 		}
@@ -210,6 +224,50 @@ func (p *Partition) tellCommitted() {
 	}
 	p.told(code, finding.Loss, holder, from, to, summary, evidence...)
 	p.Findings[len(p.Findings)-1].Count = n
+}
+
+// Pending reports whether nothing of a loss is gone yet: the leader's own directory holds the records
+// in files that its next start deletes, in favour of the .swap files beside them.
+func (p *Partition) Pending(l *Loss) bool {
+	ruler := p.Ruling.copy
+	if ruler == nil || !ruler.readable() {
+		return false
+	}
+	swap := slices.ContainsFunc(ruler.Log.Segments, func(s *logdir.Segment) bool { return s.Suffix == logdir.Swap })
+	return swap && slices.ContainsFunc(l.Copies, func(c CopyRef) bool {
+		return c.Broker == ruler.Broker && (c.State == replica.Replaced || c.State == replica.Deleted)
+	})
+}
+
+// tellPending adds to the finding about an interrupted swap who else holds what the next start deletes.
+func (p *Partition) tellPending() {
+	var others []string
+	n := 0
+	for i := range p.Losses {
+		l := &p.Losses[i]
+		if !p.Pending(l) {
+			continue
+		}
+		n++
+		for _, b := range l.HeldBy {
+			if name := holders([]BrokerRef{b}); b != p.Ruling.copy.Broker && !slices.Contains(others, name) {
+				others = append(others, name)
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	for i := range p.Findings {
+		f := &p.Findings[i]
+		switch {
+		case f.Code != "interrupted-swap" || f.At.Broker != p.Ruling.copy.Broker.Name:
+		case len(others) > 0:
+			f.Evidence = append(f.Evidence, says("nothing is gone yet; such records are on %s as well", listed(others)))
+		default:
+			f.Evidence = append(f.Evidence, says("nothing is gone yet; no other replica among the inputs holds these records"))
+		}
+	}
 }
 
 func (p *Partition) forkAt(from int64) bool {
@@ -264,7 +322,7 @@ func (p *Partition) tellBehind() {
 		if hw := d.B.Log.HighWatermark; hw != nil {
 			below = max(min(*hw, d.To)-d.From, 0)
 		}
-		evidence = append(evidence, says("broker %s ends at %d, %d offsets above the leader's end; %d of them lie below its stored high watermark", d.B.Broker.Name, d.To, d.To-d.From, below))
+		evidence = append(evidence, says("broker %s ends at %d, %s offsets above the leader's end; %s of them lie below its stored high watermark", d.B.Broker.Name, d.To, humanize.Comma(d.To-d.From), humanize.Comma(below)))
 	}
 	counts := slices.ContainsFunc(p.Losses, func(l Loss) bool { return l.Counts() && longest != nil && lossOverlaps(&l, longest) })
 	if longest == nil || !counts {
@@ -272,7 +330,7 @@ func (p *Partition) tellBehind() {
 	}
 	if ruler.Log.LatestEpoch() <= longest.B.Log.Lineage.Latest() {
 		p.told("replica-ahead-of-leader", finding.Loss, longest.B, longest.From, longest.To,
-			fmt.Sprintf("broker %s holds %d offsets more than the leader, broker %s, in the leader's own newest epoch (%s): the leader lost its tail", longest.B.Broker.Name, longest.To-longest.From, ruler.Broker.Name, offsetsOf(longest.From, longest.To)), evidence...)
+			fmt.Sprintf("broker %s holds %s offsets more than the leader, broker %s, in the leader's own newest epoch (%s): the leader lost its tail", longest.B.Broker.Name, humanize.Comma(longest.To-longest.From), ruler.Broker.Name, offsetsOf(longest.From, longest.To)), evidence...)
 		return
 	}
 	// Offsets that two or more replicas held may have been acknowledged to acks=all
@@ -285,12 +343,12 @@ func (p *Partition) tellBehind() {
 	}
 	slices.Sort(ends)
 	slices.Reverse(ends)
-	estimate := []finding.Evidence{says("acks=1: the longest log counts, %d records", ends[0]-longest.From)}
+	estimate := []finding.Evidence{says("acks=1: the longest log counts, %s records", humanize.Comma(ends[0]-longest.From))}
 	if len(ends) > 1 {
-		estimate = append(estimate, says("acks=all with min.insync.replicas 2: what two replicas held counts, %d records", ends[1]-longest.From))
+		estimate = append(estimate, says("acks=all with min.insync.replicas 2: what two replicas held counts, %s records", humanize.Comma(ends[1]-longest.From)))
 	} else {
 		estimate = append(estimate, says("acks=all with min.insync.replicas 2: 0 records, if the replicas among these inputs are all"))
 	}
 	p.told("unclean-election-estimate", finding.Loss, longest.B, longest.From, longest.To,
-		fmt.Sprintf("broker %s leads in epoch %d and lacks what other replicas wrote before it: up to %d records from offset %d on", ruler.Broker.Name, ruler.Log.LatestEpoch(), ends[0]-longest.From, longest.From), append(estimate, evidence...)...)
+		fmt.Sprintf("broker %s leads in epoch %d and lacks what other replicas wrote before it: up to %s records from offset %d on", ruler.Broker.Name, ruler.Log.LatestEpoch(), humanize.Comma(ends[0]-longest.From), longest.From), append(estimate, evidence...)...)
 }

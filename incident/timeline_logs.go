@@ -42,7 +42,7 @@ func (t *Timeline) Add(p *Partition) {
 			err = t.holes(p, c)
 		}
 		if err != nil {
-			p.Errors = append(p.Errors, logdir.PathError{Path: c.Dir, Err: err})
+			p.Errors = append(p.Errors, failedRead(c.Dir, err))
 		}
 		t.files(p, c)
 	}

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math"
 
-	"kafsck/logdir"
 	"kafsck/replica"
 )
 
@@ -70,7 +69,7 @@ func (t *Transactions) compareMarkers(ctx context.Context) {
 	for _, s := range sides {
 		if s.err != nil {
 			if ctx.Err() == nil {
-				t.Errors = append(t.Errors, logdir.PathError{Path: s.c.Dir, Err: s.err})
+				t.Errors = append(t.Errors, failedRead(s.c.Dir, s.err))
 			}
 			continue
 		}

@@ -59,7 +59,7 @@ func TestBrokers(t *testing.T) {
 			Options{}, "1 meta.properties: b1\n2 meta.properties: b2"},
 		{"two clusters", []string{
 			`x/meta.properties = node.id=1\ncluster.id=c1`, `y/meta.properties = node.id=1\ncluster.id=c2`, `z/meta.properties = node.id=1\ncluster.id=c1` + dirA},
-			Options{}, "1 meta.properties: x z\n1 meta.properties: y\nnote clusters x y"},
+			Options{}, "1 meta.properties: x z\n1 meta.properties: y\nnote clusters x z y"},
 		{"without meta.properties the folder's name tells", []string{
 			"broker-3/t-0/D0.log", "b7/t-0/D0.log", "node12/t-0/D0.log", "kafka_2/t-0/D0.log", "5/t-0/D0.log", "kafka-3.9.2/t-0/D0.log", "copy-2026-11-30/t-0/D0.log", "99999999999/t-0/D0.log"},
 			Options{}, "2 folder name: kafka_2\n3 folder name: broker-3\n5 folder name: 5\n7 folder name: b7\n12 folder name: node12\n99999999999 : 99999999999\ncopy-2026-11-30 : copy-2026-11-30\nkafka-3.9.2 : kafka-3.9.2"},

@@ -84,6 +84,8 @@ const (
 	NoteGroupCommit
 	// NoteMetadata is what a reader should know of the copies of the metadata log.
 	NoteMetadata
+	// NoteChanged is a .log file that changed while it was read.
+	NoteChanged
 )
 
 func (k NoteKind) String() string {
@@ -108,6 +110,8 @@ func (k NoteKind) String() string {
 		return "server-log"
 	case NoteMetadata:
 		return "metadata"
+	case NoteChanged:
+		return "changed"
 	}
 	return fmt.Sprintf("NoteKind(%d)", uint8(k))
 }

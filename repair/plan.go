@@ -74,6 +74,7 @@ const (
 	Truncate            Kind = "truncate"            // records at and above an offset go
 	Quarantine          Kind = "quarantine-segment"  // a damaged or overlapping segment goes
 	TakeRange           Kind = "take-from-sibling"   // batches of another replica with the same offsets and epochs
+	SplitSegment        Kind = "split-segment"       // one whose offsets do not fit its index
 	FixLine             Kind = "fix-checkpoint-line" // one line of an offset checkpoint, the others kept
 	RewriteOffsets      Kind = "rewrite-checkpoint"  // an offset checkpoint that cannot be read, from the partitions
 	WritePartitionMeta  Kind = "write-partition-metadata"
@@ -133,10 +134,12 @@ const (
 	Rebuild Op = "rebuild" // File, an index or snapshot by its suffix, is built from Logs as they are in the result
 	Remove  Op = "remove"  // File, or a directory with all below it, is not in the result
 	Rename  Op = "rename"  // File appears as To
+	Line    Op = "line"    // one line of File, an offset checkpoint, is set or removed; all others stay as they are
 )
 
 // Edit is one change of one file. No two edits of the actions that are carried out name the
-// same File or To. Paths are slash paths below the action's root.
+// same File or To, but for lines of different partitions, and edits that are equal. Paths are
+// slash paths below the action's root.
 type Edit struct {
 	Op     Op       `json:"op"`
 	File   string   `json:"file"`
@@ -147,7 +150,16 @@ type Edit struct {
 	// Snapshot is the producer snapshot that a rebuilt one starts from, "" for none.
 	Snapshot string `json:"snapshot,omitempty"`
 	// Interval is index.interval.bytes of a rebuilt index.
-	Interval int64 `json:"interval,omitempty"`
+	Interval int64       `json:"interval,omitempty"`
+	Line     *OffsetLine `json:"line,omitempty"` // Line
+}
+
+// OffsetLine is a line of an offset checkpoint: of replication-, recovery-point-, log-start- or
+// cleaner-offset-checkpoint. See EditLines.
+type OffsetLine struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Offset    *int64 `json:"offset"` // nil: the line is taken out
 }
 
 // Piece is a run of bytes of an input, [Position, Position+Length).

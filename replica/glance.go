@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/logdir"
 	"kafsck/segment"
 )
@@ -77,7 +79,7 @@ func (l *Log) glanceAt(i int) error {
 			return err
 		}
 		if shape.Remainder > 0 {
-			tell(IndexMisaligned, f, f.Size-shape.Remainder, fmt.Sprintf("a multiple of %d", x.width), fmt.Sprintf("%d bytes", f.Size))
+			tell(IndexMisaligned, f, f.Size-shape.Remainder, fmt.Sprintf("a multiple of %d", x.width), humanize.Comma(f.Size)+" bytes")
 		}
 		switch {
 		case shape.ZeroEntries == 0 || shape.Entries == 0 && shape.ZeroEntries == 1:

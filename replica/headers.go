@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/batch"
 )
 
@@ -106,7 +108,7 @@ func (l *Log) stamped(seg int, ms, limit int64, a *Anomaly) error {
 		return true
 	})
 	if a.Detail = "1 batch of the segment is stamped so"; n != 1 {
-		a.Detail = fmt.Sprintf("%d batches of the segment are stamped so", n)
+		a.Detail = fmt.Sprintf("%s batches of the segment are stamped so", humanize.Comma(int64(n)))
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/batch"
 	"kafsck/logdir"
 	"kafsck/segment"
@@ -334,7 +336,7 @@ func (w *indexWatch) span(to int64) {
 	length := to - w.prevEntry
 	if length-w.biggest > maxSpan && w.closed && !w.hole && w.index.bad == 0 && w.index.file != nil && w.index.shape.Entries > 0 {
 		w.log.Anomalies.add(Anomaly{Kind: IndexSpanMissing, Segment: w.seg, File: w.index.file, Position: w.index.cur.number * w.index.width, Length: 0, From: -1, To: -1, Epoch: -1,
-			Want: fmt.Sprintf("an entry at least every %d bytes and one append", maxSpan), Got: fmt.Sprintf("none for position %d to %d of the .log", w.prevEntry, to)})
+			Want: fmt.Sprintf("an entry at least every %s bytes and one append", humanize.Comma(int64(maxSpan))), Got: fmt.Sprintf("none for position %d to %d of the .log", w.prevEntry, to)})
 	}
 	w.prevEntry, w.biggest = to, 0
 }
@@ -427,7 +429,7 @@ func (w *indexWatch) shape(s *logdir.Segment) {
 		if c.shape.Remainder > 0 {
 			x := a
 			x.Kind, x.Position, x.Length = IndexMisaligned, c.file.Size-c.shape.Remainder, c.shape.Remainder
-			x.Want, x.Got = fmt.Sprintf("a multiple of %d bytes", c.width), fmt.Sprintf("%d bytes", c.file.Size)
+			x.Want, x.Got = fmt.Sprintf("a multiple of %d bytes", c.width), humanize.Comma(c.file.Size)+" bytes"
 			w.log.Anomalies.add(x)
 		}
 		a.Position, a.Length = c.shape.Entries*c.width, c.shape.ZeroEntries*c.width
@@ -440,7 +442,7 @@ func (w *indexWatch) shape(s *logdir.Segment) {
 			continue
 		case c.shape.Entries == 0 && needed && w.closed && w.prevEnd > segment.DefaultIndexInterval:
 			// Up to so many bytes this is what the files of a segment that is written look like.
-			a.Kind, a.Detail = full, fmt.Sprintf("%d bytes, beside a .log of %d bytes", c.file.Size, s.Log.Size)
+			a.Kind, a.Detail = full, fmt.Sprintf("%s bytes, beside a .log of %s bytes", humanize.Comma(c.file.Size), humanize.Comma(s.Log.Size))
 		default:
 			a.Kind = IndexNotTrimmed
 		}
@@ -452,7 +454,7 @@ func (w *indexWatch) tellStale(c *indexCursor) {
 	if c.bad == 0 || w.closed {
 		return
 	}
-	count := fmt.Sprint(c.bad)
+	count := humanize.Comma(int64(c.bad))
 	if c.bad >= maxBad {
 		count += " or more"
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/batch"
 )
 
@@ -50,7 +52,7 @@ func (d *recordDecoder) message(it *parcelItem, raw []byte) {
 		return
 	}
 	if extra != 0 {
-		tell(RecordInvalid, "", "", fmt.Sprintf("%d bytes behind the value of the message", extra))
+		tell(RecordInvalid, "", "", fmt.Sprintf("%s bytes behind the value of the message", humanize.Comma(int64(extra))))
 		return
 	}
 	if codec == batch.None {

@@ -80,7 +80,7 @@ func TestLegacyRecordFaults(t *testing.T) {
 		got := recordAnomalies(t, fstest.MapFS{"t-0/" + logtest.LogName(9): {Data: slices.Concat(first, c.raw)}})
 		text := ""
 		if len(got) > 0 {
-			text = got[0].Detail
+			text = got[0].Detail + ": want " + got[0].Want + ", got " + got[0].Got
 		}
 		if describe(got) != c.want || !strings.Contains(text, c.says) {
 			t.Errorf("%s: got %q, want %q: %s", c.name, describe(got), c.want, text)

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/batch"
 	"kafsck/segment"
 )
@@ -73,7 +75,7 @@ func (w *recordWatch) frame(seg int, f *segment.Frame, next int64) {
 	if f.Raw == nil {
 		w.send()
 		a := Anomaly{Kind: DecompressionLimit, Segment: seg, Position: f.Pos, Length: f.Len, From: -1, To: -1, Epoch: -1,
-			Want: fmt.Sprintf("at most %d bytes", int64(segment.MaxRaw)), Got: fmt.Sprintf("%d bytes", f.Len), Detail: "the batch was not held in memory as a whole"}
+			Want: "at most " + humanize.Comma(segment.MaxRaw) + " bytes", Got: humanize.Comma(f.Len) + " bytes", Detail: "the batch was not held in memory as a whole"}
 		if f.Kind == segment.Batch {
 			a = placed(a, &f.Batch.Header)
 		}

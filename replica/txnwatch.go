@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/dustin/go-humanize"
+
 	"kafsck/batch"
 	"kafsck/internal/rofs"
 	"kafsck/logdir"
@@ -78,7 +80,7 @@ func (w *producerWatch) beginTxns(s *logdir.Segment) error {
 		if n := f.Size % segment.TxnEntrySize; n > 0 {
 			a := w.anomaly(TxnIndexMalformed)
 			a.File, a.Position, a.Length = f, f.Size-n, n
-			a.Want, a.Got, a.Detail = fmt.Sprintf("a multiple of %d bytes", segment.TxnEntrySize), fmt.Sprintf("%d bytes", f.Size), "partial entry; Kafka ignores it"
+			a.Want, a.Got, a.Detail = fmt.Sprintf("a multiple of %d bytes", segment.TxnEntrySize), humanize.Comma(f.Size)+" bytes", "partial entry; Kafka ignores it"
 			w.log.Anomalies.add(a)
 		}
 	}

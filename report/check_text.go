@@ -292,9 +292,10 @@ func claimed(e *finding.Evidence) string {
 	return s
 }
 
-// clip shortens a damaged line: its beginning is enough to find it.
+// clip shortens what may be long. Of a damaged line the beginning is enough to find it; what was
+// made for a reader fits.
 func clip(s string) string {
-	const most = 60
+	const most = 200
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"
 	}

@@ -11,7 +11,7 @@ import (
 // Text files of a broker as tables.
 
 func (t *dumpText) Epochs(f *checkpoint.EpochFile) {
-	t.version(f.Version, len(f.Entries))
+	t.version(f.Version, len(f.Entries), f.Malformed)
 	rows := table{header: []string{">epoch", ">start offset"}}
 	for _, e := range f.Entries {
 		rows.add(strconv.Itoa(int(e.Epoch)), strconv.FormatInt(e.StartOffset, 10))
@@ -29,7 +29,7 @@ var offsetMeaning = map[string]string{
 }
 
 func (t *dumpText) Offsets(kind string, f *checkpoint.OffsetFile) {
-	t.version(f.Version, len(f.Entries))
+	t.version(f.Version, len(f.Entries), f.Malformed)
 	meaning := offsetMeaning[kind]
 	if meaning == "" {
 		meaning = "offset"
@@ -42,8 +42,17 @@ func (t *dumpText) Offsets(kind string, f *checkpoint.OffsetFile) {
 	t.refused(kind, f.Malformed)
 }
 
-func (t *dumpText) version(version, entries int) {
-	t.linef("  version %d, %s", version, count(entries, "entry", "entries"))
+func (t *dumpText) version(version, entries int, m *checkpoint.Malformed) {
+	says := count(entries, "entry", "entries")
+	if !unversioned(version, m) {
+		says = fmt.Sprintf("version %d, %s", version, says)
+	}
+	t.line("  " + says)
+}
+
+// unversioned tells a file whose first line is not even a version.
+func unversioned(version int, m *checkpoint.Malformed) bool {
+	return version == 0 && m != nil && m.Line <= 1
 }
 
 func (t *dumpText) table(rows *table) {
@@ -77,11 +86,14 @@ func (t *dumpText) refused(kind string, m *checkpoint.Malformed) {
 }
 
 func (t *dumpText) PartitionMetadata(f *checkpoint.PartitionMetadata) {
-	id := "-"
-	if !f.TopicID.IsZero() {
-		id = f.TopicID.String()
+	var list [][2]string
+	if !unversioned(f.Version, f.Malformed) {
+		list = append(list, [2]string{"version", strconv.Itoa(f.Version)})
 	}
-	t.pairs([2]string{"version", strconv.Itoa(f.Version)}, [2]string{"topic id", id})
+	if !f.TopicID.IsZero() {
+		list = append(list, [2]string{"topic id", f.TopicID.String()})
+	}
+	t.pairs(list...)
 	t.refused("partition.metadata", f.Malformed)
 }
 
@@ -112,11 +124,16 @@ func sortedKeys(m map[string]string) []string {
 }
 
 func (t *dumpText) QuorumState(f *checkpoint.QuorumState) {
-	list := [][2]string{
-		{"version", strconv.Itoa(int(f.Version))},
-		{"leader", idOr(f.LeaderID, "unknown")},
-		{"raft epoch", strconv.Itoa(int(f.LeaderEpoch))},
-		{"voted for", idOr(f.VotedID, "nobody")},
+	var list [][2]string
+	for _, x := range []struct{ key, name, value string }{
+		{"data_version", "version", strconv.Itoa(int(f.Version))},
+		{"leaderId", "leader", idOr(f.LeaderID, "unknown")},
+		{"leaderEpoch", "raft epoch", strconv.Itoa(int(f.LeaderEpoch))},
+		{"votedId", "voted for", idOr(f.VotedID, "nobody")},
+	} {
+		if f.Known[x.key] {
+			list = append(list, [2]string{x.name, x.value})
+		}
 	}
 	if f.ClusterID != "" {
 		list = append(list, [2]string{"cluster id", valueBare.Show([]byte(f.ClusterID), t.limit(maxShownValue))})
@@ -124,8 +141,10 @@ func (t *dumpText) QuorumState(f *checkpoint.QuorumState) {
 	if !f.VotedDirectoryID.IsZero() {
 		list = append(list, [2]string{"voted directory", f.VotedDirectoryID.String()})
 	}
-	if f.Version == 0 {
+	if f.Known["appliedOffset"] {
 		list = append(list, [2]string{"applied offset", strconv.FormatInt(f.AppliedOffset, 10)})
+	}
+	if f.Known["currentVoters"] {
 		ids := ""
 		for i, v := range f.Voters {
 			if i == 100 && !t.opt.Full {

@@ -359,21 +359,31 @@ func (d *dumpJSON) QuorumState(f *checkpoint.QuorumState) {
 	type line struct {
 		Type string `json:"type"`
 		place
-		Version          int16          `json:"version"`
+		Version          *int16         `json:"version"`
 		ClusterID        *string        `json:"clusterId"`
-		LeaderID         int32          `json:"leaderId"`
-		LeaderEpoch      int32          `json:"leaderEpoch"`
-		VotedID          int32          `json:"votedId"`
+		LeaderID         *int32         `json:"leaderId"`
+		LeaderEpoch      *int32         `json:"leaderEpoch"`
+		VotedID          *int32         `json:"votedId"`
 		VotedDirectoryID *string        `json:"votedDirectoryId"`
-		AppliedOffset    int64          `json:"appliedOffset"`
+		AppliedOffset    *int64         `json:"appliedOffset"`
 		Voters           []int32        `json:"voters"`
 		Malformed        *malformedLine `json:"malformed"`
 	}
-	l := line{"quorum-state", d.at, f.Version, text(f.ClusterID), f.LeaderID, f.LeaderEpoch, f.VotedID, nil, f.AppliedOffset, f.Voters, d.malformedOf("quorum-state", f.Malformed)}
+	l := line{Type: "quorum-state", place: d.at, Version: known(f, "data_version", &f.Version), ClusterID: text(f.ClusterID),
+		LeaderID: known(f, "leaderId", &f.LeaderID), LeaderEpoch: known(f, "leaderEpoch", &f.LeaderEpoch), VotedID: known(f, "votedId", &f.VotedID),
+		AppliedOffset: known(f, "appliedOffset", &f.AppliedOffset), Voters: f.Voters, Malformed: d.malformedOf("quorum-state", f.Malformed)}
 	if !f.VotedDirectoryID.IsZero() {
 		l.VotedDirectoryID = text(f.VotedDirectoryID.String())
 	}
 	d.out.Line(&l)
+}
+
+// known is a value of a quorum-state, nil if the file does not have it.
+func known[T any](f *checkpoint.QuorumState, key string, value *T) *T {
+	if !f.Known[key] {
+		return nil
+	}
+	return value
 }
 
 func (d *dumpJSON) CleanShutdown(f *checkpoint.CleanShutdown) {

@@ -144,6 +144,13 @@ func (p *Paths) lossHead(x *incident.Partition) (word, prose string) {
 	if allOpen(x) {
 		return "LOST?", "records of " + p.label(x) + " may have been thrown away by an unclean election; how many is not recorded: " + all.where()
 	}
+	if pending(x) {
+		prose = unknown.number("") + " of " + p.label(x) + " that may have been committed"
+		if yes.losses > 0 {
+			prose = yes.number("committed ") + " of " + p.label(x)
+		}
+		return "AT RISK", prose + ": nothing is gone yet, but the next start of " + leaderOf(x) + " deletes " + all.where() + " from its log"
+	}
 	if yes.losses > 0 {
 		prose = yes.number("committed ") + " of " + p.label(x)
 		if unknown.losses > 0 {
@@ -152,6 +159,20 @@ func (p *Paths) lossHead(x *incident.Partition) (word, prose string) {
 		return "LOST", prose + ": " + all.where() + " " + all.are() + " " + gone(x)
 	}
 	return "LOST?", unknown.number("") + " of " + p.label(x) + " that may have been committed: " + all.where() + " " + all.are() + " " + gone(x)
+}
+
+// pending reports whether all counted losses are still to come, see incident.Partition.Pending.
+func pending(x *incident.Partition) bool {
+	n := 0
+	for i := range x.Losses {
+		if l := &x.Losses[i]; l.Counts() {
+			if !x.Pending(l) {
+				return false
+			}
+			n++
+		}
+	}
+	return n > 0
 }
 
 // gone says what the leader's log has in place of lost records.

@@ -28,6 +28,9 @@ func (t *Triage) Print(w io.Writer, bits int) error {
 		}
 		return 0
 	})
+	if t.Scope.Partitions == 0 && t.MetadataLogs == 0 {
+		t.items = append(t.items, item{class: classCannotTell, word: "CANNOT TELL", group: "nothing", prose: "anything: no partition directory (NAME-NUMBER) and no cluster metadata are among these inputs"})
+	}
 	var top []string
 	if quiet := len(t.items) == 0 || t.items[0].class >= classWarning; bits == 0 && quiet {
 		top = indented(fmt.Sprintf("%-6s", "OK")+" ", t.allClear())
@@ -59,6 +62,8 @@ func (t *Triage) allClear() string {
 		said = "nothing is lost as far as these inputs tell, nothing is damaged"
 	}
 	switch {
+	case t.Scope.Partitions == 0:
+		return "cluster metadata only (" + count(t.MetadataLogs, "metadata log", "metadata logs") + "): nothing is damaged there; no partition is among these inputs, so nothing can be said about records"
 	case t.Scope.Compared == 0:
 		said = "nothing is damaged; one replica of each partition is among these inputs, so nothing was compared"
 	case t.Scope.Compared < t.Scope.Partitions:
@@ -262,6 +267,9 @@ func (t *Triage) bottom() []string {
 	}
 	out = append(out, limits(t.Scope)...)
 	out = append(out, t.Scope.checked())
+	if len(t.items) == 0 && t.Scope.Partitions == 0 {
+		return append(out, "Next: "+t.Paths.Again("history"))
+	}
 	for _, it := range t.items {
 		if it.next != "" {
 			out = append(out, "Next: "+it.next)

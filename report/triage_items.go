@@ -61,6 +61,8 @@ type Triage struct {
 	// OneBroker: a single broker's disk was given, so that leaders elsewhere are
 	// normal.
 	OneBroker bool
+	// MetadataLogs counts the copies of the metadata log among the inputs.
+	MetadataLogs int
 
 	items      []item
 	leaderless int // without a leader, and no candidate would lose anything
@@ -123,8 +125,14 @@ func (t *Triage) losses(x *incident.Partition) {
 	it := item{class: classMaybeLost, group: "lost", next: t.Paths.next(x)}
 	it.stop, it.save = t.Paths.advice(x)
 	it.word, it.prose = t.Paths.lossHead(x)
-	if it.word == "LOST" {
+	switch it.word {
+	case "LOST":
 		it.class = classLost
+	case "AT RISK":
+		it.group = it.word
+		if sumOf(x.Losses, commitment.Yes).losses > 0 {
+			it.class = classLost
+		}
 	}
 	it.sum = sumOf(x.Losses, commitment.Yes)
 	if it.class == classMaybeLost {

@@ -123,3 +123,18 @@ func BenchmarkScan(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWriteIndexes: 1 GiB must take less than 2 s on one core.
+func BenchmarkWriteIndexes(b *testing.B) {
+	for _, x := range sizes {
+		log := benchLog(x.size)
+		b.Run(x.name, func(b *testing.B) {
+			b.SetBytes(int64(len(log)))
+			for b.Loop() {
+				if err := segment.WriteIndexes(b.Context(), bytes.NewReader(log), int64(len(log)), 0, segment.DefaultIndexInterval, io.Discard, io.Discard); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -147,3 +147,43 @@ func TestIndexBuilderAsBrokersWrite(t *testing.T) {
 		t.Errorf("only %d segments with %d entries", segments, entries)
 	}
 }
+
+// TestWriteIndexes: the bytes that are streamed are those of the builder, which brokers' files
+// prove; and those of real sealed segments.
+func TestWriteIndexes(t *testing.T) {
+	dir := unpacked(t, "cleaner-swap", "epoch-history")
+	files, entries := 0, 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		stem, is := strings.CutSuffix(path, ".index")
+		if err != nil || !is || !strings.Contains(path, "stage-a") {
+			return err
+		}
+		want, _ := os.ReadFile(path)
+		times, _ := os.ReadFile(stem + ".timeindex")
+		log, err := os.ReadFile(stem + ".log")
+		shape, _ := segment.ShapeOfIndex(bytes.NewReader(want), int64(len(want)))
+		if err != nil || shape.ZeroEntries > 0 || strings.Contains(path, "broker-2") {
+			return nil
+		}
+		_, base := kindOfIndex(path)
+		var i, ti bytes.Buffer
+		if err := segment.WriteIndexes(t.Context(), bytes.NewReader(log), int64(len(log)), base, segment.DefaultIndexInterval, &i, &ti); err != nil {
+			t.Error(path, err)
+		}
+		if !bytes.Equal(i.Bytes(), want) || !bytes.Equal(ti.Bytes(), times) {
+			t.Errorf("%s: %x and %x, want %x and %x", path, i.Bytes(), ti.Bytes(), want, times)
+		}
+		files++
+		entries += len(want)/8 + len(times)/12
+		return nil
+	})
+	if err != nil || files < 50 || entries < 100 {
+		t.Error(err, files, entries)
+	}
+	// Anything but sound batches ends it.
+	log := bytes.Repeat([]byte{1}, 100)
+	err = segment.WriteIndexes(t.Context(), bytes.NewReader(log), 100, 0, 0, &bytes.Buffer{}, &bytes.Buffer{})
+	if _, ok := err.(*segment.Unsound); !ok {
+		t.Error(err)
+	}
+}

@@ -70,6 +70,10 @@ func (a *app) key(m tea.KeyMsg) {
 		}
 		return
 	}
+	if why := idle(a.top().screen, b.in); why != "" {
+		a.say(levelOK, "no such key here: "+keyName(key)+" ("+why+")")
+		return
+	}
 	a.act(b)
 }
 

@@ -162,8 +162,6 @@ func (a *app) status() string {
 		}
 	case e.failed != "":
 		left = a.styles.level(levelUnread).Render("E " + escape(e.failed))
-	default:
-		left = a.hints(e)
 	}
 	right := ""
 	if p, ok := e.screen.(positioned); ok {
@@ -174,21 +172,44 @@ func (a *app) status() string {
 	}
 	right = cut(right, a.w*2/3)
 	room := max(a.w-width(right)-1, 0)
+	if left == "" {
+		left = a.hints(e, room)
+	}
 	return fit(left, room) + " " + right
 }
 
-// hints are the keys to begin with.
-func (a *app) hints(e *entry) string {
-	var parts []string
+// hints are the keys to begin with, in at most w cells: whole ones, and help always.
+func (a *app) hints(e *entry, w int) string {
+	type hint struct{ key, text string }
+	var first, rest []hint
 	for _, b := range e.screen.bindings() {
-		parts = append(parts, a.styles.key.Render(keyName(b.keys[0]))+" "+escape(short(b.help)))
+		first = append(first, hint{keyName(b.keys[0]), escape(short(b.help))})
 	}
 	for _, in := range []intent{openHelp, openFilter, openCommand, goBack, quit} {
 		for _, b := range globalKeys {
-			if b.in == in {
-				parts = append(parts, a.styles.key.Render(keyName(b.keys[0]))+" "+string(in))
+			if b.in == in && idle(e.screen, in) == "" {
+				rest = append(rest, hint{keyName(b.keys[0]), string(in)})
 			}
 		}
+	}
+	cells := func(h hint) int { return width(h.key) + 1 + width(h.text) + 2 }
+	help := cells(rest[0])
+	var shown []hint
+	for _, h := range first {
+		if n := cells(h); w-n >= help-2 {
+			shown = append(shown, h)
+			w -= n
+		}
+	}
+	for i, h := range rest {
+		if n := cells(h); i == 0 || w >= n-2 {
+			shown = append(shown, h)
+			w -= n
+		}
+	}
+	var parts []string
+	for _, h := range shown {
+		parts = append(parts, a.styles.key.Render(h.key)+" "+h.text)
 	}
 	return strings.Join(parts, "  ")
 }

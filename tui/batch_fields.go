@@ -182,7 +182,7 @@ func innerFields(raw []byte, at int64, old *oldRecords) []field {
 	for i := range out {
 		f := &out[i]
 		f.from, f.to, f.in, f.depth = f.from+at, f.to+at, inRecords, 1
-		if f.name == "timestamp" && old.wrapper.TimestampType() == batch.LogAppendTime {
+		if f.name == "timestamp" && h.Magic == 1 && old.wrapper.TimestampType() == batch.LogAppendTime {
 			f.value += ": not used, the wrapper has LogAppendTime"
 		}
 	}

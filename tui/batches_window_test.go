@@ -321,7 +321,7 @@ func TestFilterOfBatches(t *testing.T) {
 	if rows := shownBatches(s); len(rows) != 10 || rows[0][1] != 1200 || rows[9][1] != 1209 {
 		t.Fatalf("%v\n%s", rows, s.view())
 	}
-	s.keys("j", "j", "enter").sees("offsets 1202")
+	s.keys("j", "j", "enter").sees("offset 1202")
 	s.keys("esc").sees("3/10")
 	s.keys("/", "ctrl+u", "enter")
 	x := s.app.top().screen.(*batchesScreen)

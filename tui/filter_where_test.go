@@ -77,7 +77,7 @@ func TestWhereOnBatchesIsTruth(t *testing.T) {
 		if n := records.len(); n != 1 || !strings.Contains(records.command(), "--records --full --positions ") || !strings.Contains(records.command(), "--where 'offset == ") {
 			t.Errorf("%d records; %s\n%s", n, records.command(), s.view())
 		}
-		s.text("/").keys("ctrl+u").text("=decoded.type == \"x\"").sees("there is no name decoded").keys("esc")
+		s.text("/").keys("ctrl+u").text("=decoded.type == \"x\"").sees("none of ").text("/").keys("ctrl+u").text("=decodid.type == \"x\"").sees("there is no name decodid").keys("esc")
 	}
 	if tried < 2 {
 		t.Error("nothing was tried")

@@ -59,7 +59,7 @@ type findingGroup struct {
 
 func newFindings(w *world, partition string) *findingsScreen {
 	s := &findingsScreen{w: w, partition: partition}
-	s.table = newTable([]column{{name: "severity"}, {name: "code", max: 40}, {name: "findings", right: true}, {name: "facts", right: true}, {name: "partitions", right: true}, {name: "what it means", grow: true, max: 90}}, groupRows(nil))
+	s.table = newTable([]column{{name: "severity"}, {name: "code", max: 40}, {name: "findings", right: true}, {name: "facts", right: true}, {name: "partitions", right: true}, {name: "what it means", grow: true, min: 20, max: 90}}, groupRows(nil))
 	s.fixed = 0
 	return s
 }
@@ -213,18 +213,48 @@ func (s *findingsScreen) view(w, h int, st *styles) string {
 	}
 	room := h
 	var detail []string
-	if r := s.row(); s.code != "" && r >= 0 && h >= 14 {
-		detail = s.detail(s.list[r], w, st)
-		if len(detail) > h/2 {
-			detail = append(detail[:h/2-1], st.dim.Render("… enter shows all"))
+	if r := s.row(); r >= 0 && h >= 14 {
+		more := "… enter shows all"
+		if s.code != "" {
+			detail = s.detail(s.list[r], w, st)
+		} else {
+			detail, more = meaning(s.rows.(groupRows)[r], w, st), "… e shows all"
+		}
+		// What the list does not need is the text's.
+		if most := max(h/2, h-s.len()-1); len(detail) > most {
+			detail = append(detail[:most-1], st.dim.Render(more))
 		}
 		room -= len(detail)
 	}
 	text := s.viewTable(w, room, st)
 	if len(detail) > 0 {
-		text += strings.Repeat("\n", room-strings.Count(text, "\n")) + strings.Join(detail, "\n")
+		text += "\n" + strings.Join(detail, "\n")
 	}
 	return text
+}
+
+// meaning explains the code of a group below the list.
+func meaning(g *findingGroup, w int, st *styles) []string {
+	lines := []string{st.dim.Render(strings.Repeat("─", w))}
+	l := levelOf(g.severity)
+	add := func(label, text string) {
+		for i, part := range wrap(escape(text), max(w-13, 10)) {
+			if i > 0 {
+				label = ""
+			}
+			lines = append(lines, st.dim.Render(fit(label, 12))+" "+part)
+		}
+	}
+	lines = append(lines, st.level(l).Render(cut(l.symbol()+" "+string(g.code)+": "+countOf(int64(g.n), "finding", "findings")+"; enter lists them", w)))
+	c, ok := check.Lookup(g.code)
+	if !ok {
+		return lines
+	}
+	add("meaning", c.Meaning)
+	add("how", c.How)
+	add("Kafka", c.Kafka)
+	add("to do", c.Do)
+	return lines
 }
 
 // detail shows a finding in full below the list.

@@ -80,6 +80,7 @@ func (o *overlay) view(w, h int, st *styles) []string {
 // bindings and the commands, so that it cannot miss one.
 func (a *app) openHelp() {
 	s := a.top().screen
+	filterHelp := filterHelp
 	var lines []string
 	head := func(text string) {
 		if len(lines) > 0 {
@@ -104,11 +105,14 @@ func (a *app) openHelp() {
 		head("Not here: sort. " + strings.ToUpper(t.unsortable()[:1]) + t.unsortable()[1:])
 	}
 	head("Everywhere")
-	keys(globalKeys)
+	keys(slices.DeleteFunc(slices.Clone(globalKeys), func(b binding) bool { return idle(s, b.in) != "" }))
 	head("Commands")
 	var commands, filters [][2]string
 	for _, c := range a.commandsOf(s) {
 		commands = append(commands, [2]string{":" + strings.TrimSpace(c.name+" "+c.args), c.help})
+	}
+	if idle(s, openFilter) != "" {
+		filterHelp = nil
 	}
 	for _, l := range filterHelp {
 		filters = append(filters, [2]string{l[0], l[1]})
@@ -120,7 +124,9 @@ func (a *app) openHelp() {
 	for _, l := range commands {
 		lines = append(lines, "  "+fit(l[0], room)+"  "+l[1])
 	}
-	head("Filter, after /")
+	if len(filters) > 0 {
+		head("Filter, after /")
+	}
 	for _, l := range filters {
 		lines = append(lines, "  "+fit(l[0], room)+"  "+l[1])
 	}

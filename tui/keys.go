@@ -94,6 +94,29 @@ var globalKeys = []binding{
 	{keys: []string{"q"}, in: quit, help: "quit", root: true},
 }
 
+// idle says why a key that holds everywhere does nothing on a screen; "" if it does
+// something. One without a table has nothing to sort or to mark.
+func idle(s screen, in intent) (why string) {
+	_, rows := s.(interface {
+		handleTable(in intent, ctl *control) (work, bool)
+	})
+	_, filters := s.(filterable)
+	_, saves := s.(saver)
+	switch {
+	case in == sortBy && !rows:
+		return "this view has no columns to sort by"
+	case in == faults && !rows:
+		return "this view shows all; n goes to the next fault or difference"
+	case (in == mark || in == nextMark) && !rows:
+		return "this view has no rows to mark"
+	case in == openFilter && !filters:
+		return "this view has nothing to filter"
+	case in == openSave && !saves:
+		return "this view has no table to save"
+	}
+	return ""
+}
+
 // lookUp finds the binding of a key: the screen's own first.
 func lookUp(key string, own []binding) (binding, bool) {
 	for _, list := range [][]binding{own, globalKeys} {

@@ -53,7 +53,11 @@ func (d *batchData) tell(i, w int) []detailLine {
 		return t.lines
 	}
 	h := &d.frame.head
-	t.add(lineDim, fmt.Sprintf("offset %d, %s, %s %s", r.Offset, countOf(r.Len, "byte", "bytes"), d.timestampType(i), timestamp(r.Timestamp)))
+	when := "no timestamp"
+	if r.Timestamp != -1 {
+		when = fmt.Sprintf("%s %s", d.timestampType(i), timestamp(r.Timestamp))
+	}
+	t.add(lineDim, fmt.Sprintf("offset %d, %s, %s", r.Offset, countOf(r.Len, "byte", "bytes"), when))
 	if d.old == nil && h.HasProducer() {
 		text := fmt.Sprintf("producer %d epoch %d", h.ProducerID, h.ProducerEpoch)
 		if r.Sequence >= 0 {

@@ -86,14 +86,13 @@ func (t *table) layout(w int) []placedColumn {
 	}
 }
 
-// least is how many cells of a column are worth showing where there is no room for all: a
-// cut number would be another one.
+// least is how many cells of a column are worth showing where there is no room for all.
 func (c *column) least() int {
 	switch {
 	case c.right:
-		return maxCell
+		return 8
 	case c.min > 0:
-		return c.min
+		return min(c.min, 16) // of a time, the date and the hour
 	}
 	return 6
 }

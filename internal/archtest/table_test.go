@@ -46,7 +46,7 @@ var product = rules{
 			"finding", "internal/javatext", "internal/wire", "internal/outfile", "internal/visible",
 		},
 		"repair/apply": {
-			"repair", "check", "broker", "replica", "epoch", "logdir", "manifest", "checkpoint", "segment", "batch",
+			"repair", "incident", "check", "broker", "replica", "epoch", "logdir", "manifest", "checkpoint", "segment", "batch",
 			"finding", "internal/wire", "internal/rofs", "internal/outfile",
 		},
 		"catalog": {"diff", "replica", "epoch", "logdir", "checkpoint", "segment", "batch", "internal/wire", "internal/outfile"},
@@ -136,7 +136,7 @@ var product = rules{
 		"github.com/spf13/cobra":            {"cli"},
 		"github.com/spf13/pflag":            {"cli"},
 		"github.com/schollz/progressbar/v3": {"cli"},
-		"github.com/dustin/go-humanize":     {"cli", "report", "tui"},
+		"github.com/dustin/go-humanize":     {"check", "cli", "incident", "replica", "report", "tui"},
 		"github.com/charmbracelet":          {"tui"},
 		"github.com/expr-lang/expr":         {"query"},
 		"github.com/parquet-go/parquet-go":  {"catalog", "export"},

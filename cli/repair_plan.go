@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kafsck/broker"
+	"kafsck/finding"
+	"kafsck/incident"
+	"kafsck/internal/outfile"
+	"kafsck/logdir"
+	"kafsck/manifest"
+	"kafsck/repair"
+	"kafsck/report"
+)
+
+type repairPlanOptions struct {
+	input      inputOptions
+	judge      judgeOptions
+	kafka      versionFlag
+	only, skip []string
+	out        string
+	all        bool
+}
+
+func newRepairPlanCommand(a *app) *cobra.Command {
+	o := &repairPlanOptions{kafka: versionFlag(broker.Latest)}
+	cmd := &cobra.Command{
+		Use:   "plan PATH... [--out PLAN.json]",
+		Short: "What can be mended, what it costs, and who else holds what goes: a plan to review, nothing is done",
+		Long: `Plan the repair of log directories: from the findings of kafsck check, one action
+each, with what it writes, what proves it, which offsets go (or none), which other
+copy holds them, and how to go back. Nothing is written but the plan itself.
+
+Replicas among the PATHs serve each other: a damaged batch is taken from another
+one that has the same batches on both sides of it. Give them all.
+
+An action that takes records out of a log, or that is a choice and no proof, waits
+for your word: it is done only when named, with --only here, with --confirm at
+repair apply, or by "confirmed": true in the plan. What a broker mends by itself at
+its next start is planned with --all alone; torn and zero tails always are.
+
+--out writes the plan as a document to review and edit. It rests on the SHA-256 of
+every file of the directories that it mends: repair apply refuses when one of them
+has changed.` + pathHelp + exitHelp(
+			"0  nothing to do",
+			"1  a plan with work in it",
+			"2  something could not be read (3: both)",
+			"4  refused: a broker runs on a directory, a file changed while it was read, PLAN.json exists or lies below a PATH"),
+		Example: `  kafsck repair plan copies/ --out plan.json
+  kafsck repair plan copies/broker-1 copies/broker-2 --only take-from-sibling
+  kafsck repair plan copies/ --skip a3 --out plan.json`,
+		Args: needPaths,
+		RunE: func(cmd *cobra.Command, args []string) error { return runRepairPlan(cmd.Context(), a, cmd, args, o) },
+	}
+	f := cmd.Flags()
+	o.input.addFlags(f)
+	o.judge.addFlags(f)
+	f.Var(&o.kafka, "kafka", "the `RELEASE` of Kafka that is to start on the result, such as 3.9")
+	f.StringSliceVar(&o.only, "only", nil, "these actions alone, by `KIND` or id; that confirms them")
+	f.StringSliceVar(&o.skip, "skip", nil, "leave these actions out, by `KIND` or id")
+	f.StringVar(&o.out, "out", "", "write the plan to the new `FILE`")
+	f.BoolVar(&o.all, "all", false, "also what a broker mends at its next start, and leftovers that do no harm")
+	return cmd
+}
+
+func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *repairPlanOptions) error {
+	var file *outfile.File
+	if o.out != "" {
+		for _, p := range args {
+			if inside(o.out, p) {
+				return &failure{exitRefused, fmt.Errorf("%s lies below the input %s, which is never changed; nothing was written", o.out, p)}
+			}
+		}
+		var err error
+		if file, err = outfile.Create(o.out); errors.Is(err, outfile.ErrExists) {
+			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
+		} else if err != nil {
+			return err
+		}
+		defer file.Discard()
+	}
+	c, opt, err := a.inputs(args, &o.input, func() (incident.Options, error) { return o.judge.options(cmd) })
+	if err != nil {
+		return err
+	}
+	opt.Files, opt.Tell, opt.Compare, opt.Transactions = true, true, true, true
+	opt.NowMs = time.Now().UnixMilli()
+	s, err := a.openCase(cmd, c, args, &o.input, opt)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	notes := len(slices.DeleteFunc(slices.Clone(s.findings), func(f finding.Finding) bool { return f.Severity > finding.Note }))
+	var unread []logdir.PathError
+	hashing := &progress{}
+	plan, err := repair.Build(ctx, s.inc, repair.BuildOptions{
+		Kafsck: version(), Kafka: broker.Version(o.kafka), Now: time.Now(), All: o.all, Only: o.only, Skip: o.skip, Findings: s.findings,
+		Typed: s.paths.Typed,
+		Seen: func(p *incident.Partition) {
+			s.scope.Add(p, absent(p))
+			if unread = append(unread, p.Errors...); len(p.Errors) > 0 {
+				a.fail(exitIncomplete)
+			}
+			for _, f := range p.Findings {
+				if f.Severity == finding.Note {
+					notes++
+				}
+			}
+		},
+		Hash:     func(total int64) { s.progress.finish(); hashing = a.newProgress(total) },
+		Progress: func(n int64) { hashing.add(n) },
+	})
+	s.progress.finish()
+	hashing.finish()
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if err != nil {
+		return a.planFailed(s, err)
+	}
+	if len(plan.Actions) > 0 {
+		a.fail(exitFindings)
+	}
+	if file != nil {
+		if err := writePlan(file, plan); errors.Is(err, outfile.ErrExists) {
+			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
+		} else if err != nil {
+			return err
+		}
+	}
+	if a.json {
+		j := a.jsonWriter("repair plan")
+		j.Notes(s.c.Notes)
+		j.Errors(slices.Concat(s.errors(), unread))
+		j.RepairPlan(plan)
+		j.Summary(&s.scope, a.bits, false)
+		return done(ctx, j.Err())
+	}
+	for _, e := range slices.Concat(s.errors(), unread) {
+		a.complain("%s", e)
+	}
+	if a.quiet {
+		return nil
+	}
+	t := &report.RepairPlan{Plan: plan, Paths: s.paths, Scope: &s.scope, Out: o.out, Notes: notes, All: o.all}
+	return done(ctx, t.Print(a.stdout))
+}
+
+func writePlan(f *outfile.File, plan *repair.Plan) error {
+	b, err := plan.Encode()
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// planFailed gives a plan that could not be made its exit code.
+func (a *app) planFailed(s *session, err error) error {
+	if x, ok := errors.AsType[*repair.Unnamed](err); ok {
+		return usagef("%s", x)
+	}
+	if _, ok := errors.AsType[*repair.Running](err); ok || repair.Changed(err) || errors.Is(err, manifest.ErrChanging) {
+		return &failure{exitRefused, err}
+	}
+	return &failure{exitIncomplete, err}
+}

@@ -1,0 +1,412 @@
+package apply
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kafsck/broker"
+	"kafsck/incident"
+	"kafsck/logdir"
+	"kafsck/repair"
+	"kafsck/segment"
+)
+
+// verify holds the result against the plan: composed files against their sources, findings
+// that must be gone, and what a broker makes of it when it starts.
+func (x *run) verify(ctx context.Context) error {
+	x.countEdits()
+	tasks := []func() error{func() error { return x.verifyStarts(ctx) }}
+	for _, r := range x.l.roots {
+		if r.written {
+			tasks = append(tasks, func() error { return x.verifyFindings(ctx, r) })
+		}
+	}
+	return parallel(tasks)
+}
+
+// composed are the checks of the files that were put together.
+func (x *run) composed(ctx context.Context) (tasks []func() error) {
+	for _, t := range x.l.files {
+		if t.edit != nil && t.edit.Op == repair.Compose {
+			tasks = append(tasks, func() error { return x.verifyComposed(ctx, t) })
+		}
+	}
+	return tasks
+}
+
+func (x *run) fail(where, format string, args ...any) error {
+	return &Failed{Where: where, What: fmt.Sprintf(format, args...)}
+}
+
+// verifyComposed reads a composed file back: its pieces are the bytes of their sources, and
+// where it is a log they begin and end where its batches do.
+func (x *run) verifyComposed(ctx context.Context, t *target) error {
+	f, err := openStaged(x.staged(t))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	known := t.sum != "" // from the bytes as they were copied
+	a, b := make([]byte, chunk), make([]byte, chunk)
+	at := int64(0)
+	bounds := map[int64]bool{}
+	for _, p := range t.edit.Pieces {
+		bounds[at] = true
+		r := x.l.roots[p.Root]
+		src, err := r.fsys.Open(r.inside(p.File))
+		if err != nil {
+			return err
+		}
+		for done := int64(0); done < p.Length; {
+			n := min(p.Length-done, chunk)
+			err := readFull(f, a[:n], at)
+			if err == nil {
+				err = readFull(src, b[:n], p.Position+done)
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				src.Close()
+				return err
+			}
+			if !bytes.Equal(a[:n], b[:n]) {
+				src.Close()
+				return x.fail(t.name(), "bytes %d to %d are not those of %s", at, at+n, p.File)
+			}
+			if !known {
+				hash.Write(a[:n])
+			}
+			at += n
+			done += n
+		}
+		src.Close()
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != at {
+		return x.fail(t.name(), "%d bytes, want %d", info.Size(), at)
+	}
+	if t.size = at; !known {
+		t.sum = hex.EncodeToString(hash.Sum(nil))
+	}
+	delete(bounds, 0)
+	if !strings.HasSuffix(t.file, ".log") || len(bounds) == 0 {
+		return nil // whether the last batch is whole, the check of the result tells
+	}
+	n := 0
+	for f, err := range segment.Walk(f, at, segment.ScanOptions{}) {
+		if err != nil {
+			return err
+		}
+		if n++; n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		delete(bounds, f.Pos)
+	}
+	for pos := range bounds {
+		return x.fail(t.name(), "a piece begins at position %d, in the middle of a batch", pos)
+	}
+	return nil
+}
+
+func readFull(r io.ReaderAt, b []byte, at int64) error {
+	n, err := r.ReadAt(b, at)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// result opens the result of one root as a case of its own.
+func (x *run) result(r *root) (*logdir.Case, error) {
+	if x.inPlace {
+		return logdir.DiscoverFS(x.overlay(r), filepath.Base(r.host), logdir.Options{})
+	}
+	at := filepath.Join(x.stage, filepath.FromSlash(r.Name))
+	if !r.Partition {
+		return logdir.Discover([]string{at}, logdir.Options{})
+	}
+	var dirs []string
+	for _, t := range x.l.files {
+		dir, _, _ := strings.Cut(t.file, "/")
+		if dir = filepath.Join(at, dir); t.root == r && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return logdir.Discover(dirs, logdir.Options{})
+}
+
+// mended are the codes of findings that the actions on a place claim to mend: of a partition,
+// or of the log directory where it is "". What an action that was not done, or a finding that
+// is left, is about may be there.
+func (x *run) mended(r *root, partition string) map[string]string {
+	codes := map[string]string{}
+	for _, a := range x.l.todo {
+		if x.l.roots[a.Root] == r && a.Partition == partition {
+			for _, c := range a.Findings {
+				codes[c] = a.ID
+			}
+		}
+	}
+	for i := range x.l.plan.Actions {
+		a := &x.l.plan.Actions[i]
+		if x.l.isLeft(a.ID) && x.l.roots[a.Root] == r && a.Partition == partition {
+			for _, c := range a.Findings {
+				delete(codes, c)
+			}
+		}
+	}
+	for _, left := range x.l.plan.Left {
+		if (left.Root == nil || *left.Root == r.index) && left.Partition == partition {
+			delete(codes, left.Code)
+		}
+	}
+	return codes
+}
+
+func (l *layout) isLeft(id string) bool {
+	return slices.ContainsFunc(l.left, func(n NotDone) bool { return n.ID == id })
+}
+
+// verifyFindings checks the partitions that were repaired at level batches.
+func (x *run) verifyFindings(ctx context.Context, r *root) error {
+	partitions := map[string]bool{}
+	for _, a := range x.l.todo {
+		if x.l.roots[a.Root] == r && a.Partition != "" {
+			partitions[a.Partition] = true
+		}
+	}
+	c, err := x.result(r)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if len(c.Errors) > 0 {
+		return c.Errors[0]
+	}
+	inc := incident.Open(c, incident.Options{Files: true, Tell: true, Compare: true, Transactions: true,
+		Match: func(topic string, number int32) bool { return partitions[fmt.Sprintf("%s-%d", topic, number)] }})
+	if len(inc.Errors) > 0 {
+		return inc.Errors[0]
+	}
+	whole := x.mended(r, "")
+	for _, f := range inc.Findings() {
+		if id := whole[string(f.Code)]; id != "" && f.At.Partition == "" {
+			return x.fail(cmp.Or(f.At.File, r.Name), "%s is still there after action %s: %s", f.Code, id, f.Summary)
+		}
+	}
+	for p := range inc.Partitions(ctx) {
+		if len(p.Errors) > 0 {
+			return p.Errors[0]
+		}
+		codes := x.mended(r, p.Name)
+		for _, f := range p.Findings {
+			if id := codes[string(f.Code)]; id != "" {
+				return x.fail(cmp.Or(f.At.File, p.Name), "%s is still there after action %s: %s", f.Code, id, f.Summary)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// verifyStarts predicts the start of every broker that has a root in the result, with its
+// other disks as they are.
+func (x *run) verifyStarts(ctx context.Context) error {
+	version, err := broker.ParseVersion(x.l.plan.Kafka)
+	if err != nil {
+		return nonsense("kafka %q: %v", x.l.plan.Kafka, err)
+	}
+	seen := map[*root]bool{}
+	for _, r := range x.l.roots {
+		if !r.written || seen[r] {
+			continue
+		}
+		group := []*root{r}
+		for _, o := range x.l.roots {
+			if o != r && r.Broker != nil && o.Broker != nil && *o.Broker == *r.Broker && !o.Source && !r.Partition && !o.Partition {
+				group = append(group, o)
+			}
+		}
+		for _, o := range group {
+			seen[o] = true
+		}
+		if err := x.verifyStart(ctx, group, version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *run) verifyStart(ctx context.Context, group []*root, version broker.Version) error {
+	b := &logdir.Broker{}
+	of := map[*logdir.LogDir]*root{}
+	told := repair.DoneStart{Broker: group[0].Broker, OK: true, Partitions: []repair.DonePartition{}}
+	for _, r := range group {
+		var c *logdir.Case
+		var err error
+		if r.written {
+			told.Roots = append(told.Roots, r.Name)
+			c, err = x.result(r)
+		} else {
+			c, err = logdir.Discover([]string{r.Path}, logdir.Options{})
+		}
+		if c != nil {
+			defer c.Close()
+		}
+		if err == nil && len(c.Errors) > 0 {
+			err = c.Errors[0]
+		}
+		if err != nil {
+			return err
+		}
+		for _, found := range c.Brokers {
+			if b.Name == "" {
+				b.ID, b.IDKnown, b.IDSource, b.Name, b.ClusterID = found.ID, found.IDKnown, found.IDSource, found.Name, found.ClusterID
+			}
+			for _, d := range found.Dirs {
+				b.Dirs = append(b.Dirs, d)
+				of[d] = r
+			}
+		}
+	}
+	// Without a clock no producer is forgotten: what a start does does not depend on the day.
+	started, err := broker.Start(ctx, b, broker.StartOptions{Version: version})
+	if err != nil {
+		return err
+	}
+	if len(started.Errors) > 0 {
+		return started.Errors[0]
+	}
+	if started.Outcome != broker.OK {
+		told.OK, told.Why = false, strings.TrimSpace(started.Where+": "+started.Why)
+	}
+	for _, d := range started.Dirs {
+		if d.Outcome != broker.OK && told.OK {
+			told.OK, told.Why = false, strings.TrimSpace(d.Where+": "+d.Why)
+		}
+	}
+	if !told.OK && len(x.l.left) == 0 && len(x.l.plan.Left) == 0 {
+		return x.fail(group[0].Name, "the broker would not start on it: %s", told.Why)
+	}
+	for _, d := range started.Dirs {
+		for _, p := range d.Partitions {
+			if err := x.verifyPartition(of[d.LogDir], p, &told); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range x.l.plan.Promises {
+		p := &x.l.plan.Promises[i]
+		r := x.l.roots[p.Root]
+		if !slices.Contains(group, r) || !r.written || x.waits(p) {
+			continue
+		}
+		if !slices.ContainsFunc(told.Partitions, func(s repair.DonePartition) bool { return s.Dir == path.Join(r.Name, p.Dir) }) {
+			return x.fail(path.Join(r.Name, p.Dir), "the plan promises a log here, and a start finds none")
+		}
+	}
+	x.done.Starts = append(x.done.Starts, told)
+	return nil
+}
+
+// waits: an action on the partition is not done, so that the promise is for another day.
+func (x *run) waits(p *repair.Promise) bool {
+	for i := range x.l.plan.Actions {
+		a := &x.l.plan.Actions[i]
+		if a.Root == p.Root && (a.Partition == p.Partition || a.Dir == p.Dir) && x.l.isLeft(a.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// dirOf is the slash path of a partition directory below its root.
+func dirOf(r *root, p *logdir.Partition) string {
+	if r.Partition {
+		return path.Base(cmp.Or(filepath.ToSlash(p.HostPath), p.Root))
+	}
+	return path.Base(p.Root)
+}
+
+// verifyPartition holds what a start makes of one directory against the promise.
+func (x *run) verifyPartition(r *root, p *broker.StartedPartition, told *repair.DoneStart) error {
+	if !r.written {
+		return nil
+	}
+	dir := dirOf(r, p.Partition)
+	name := path.Join(r.Name, dir)
+	var promise *repair.Promise
+	for i := range x.l.plan.Promises {
+		q := &x.l.plan.Promises[i]
+		if x.l.roots[q.Root] == r && q.Dir == dir {
+			promise = q
+		}
+	}
+	if p.Err != nil {
+		return fmt.Errorf("%s: %w", name, p.Err)
+	}
+	cut := cuts(p.Loaded)
+	if promise == nil || x.waits(promise) {
+		switch {
+		case p.Loaded.Outcome != broker.OK && told.OK:
+			x.note("%s was left as it is: a start ends there (%s)", name, p.Loaded.Why)
+		case cut != "":
+			x.note("%s was left as it is: a start changes it (%s)", name, cut)
+		}
+		return nil
+	}
+	l := p.Loaded
+	got := repair.DonePartition{Partition: p.Partition.Name(), Dir: name, LogStartOffset: l.LogStartOffset, LogEndOffset: l.LogEndOffset, Epochs: [][2]int64{}}
+	for _, e := range l.Epochs {
+		got.Epochs = append(got.Epochs, [2]int64{int64(e.Epoch), e.StartOffset})
+	}
+	switch {
+	case l.Outcome != broker.OK:
+		return x.fail(name, "a start ends there: %s", cmp.Or(l.Why, string(l.Outcome)))
+	case cut != "":
+		return x.fail(name, "a start changes it: %s", cut)
+	case l.LogStartOffset != promise.LogStartOffset || l.LogEndOffset != promise.LogEndOffset:
+		return x.fail(name, "a start finds a log of offsets %d to %d (exclusive), the plan promises %d to %d", l.LogStartOffset, l.LogEndOffset, promise.LogStartOffset, promise.LogEndOffset)
+	case !slices.Equal(got.Epochs, promise.Epochs) && len(got.Epochs)+len(promise.Epochs) > 0:
+		return x.fail(name, "a start finds the epochs %v, the plan promises %v", got.Epochs, promise.Epochs)
+	}
+	told.Partitions = append(told.Partitions, got)
+	return nil
+}
+
+// cuts says what a start takes out of a log, "" nothing.
+func cuts(l *broker.Loaded) string {
+	for i := range l.Actions {
+		a := &l.Actions[i]
+		switch a.Action {
+		case broker.ActTruncate:
+			if a.Bytes == 0 {
+				continue
+			}
+		case broker.ActDelete, broker.ActMarkDeleted:
+			if !strings.HasSuffix(a.File, ".log") || a.Replaced {
+				continue
+			}
+		default:
+			continue
+		}
+		return fmt.Sprintf("%s of %s, %d bytes: %s", a.Action, a.File, a.Bytes, a.Why)
+	}
+	return ""
+}

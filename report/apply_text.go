@@ -1,0 +1,198 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"kafsck/repair"
+)
+
+// Applied prints what carrying out a plan did.
+type Applied struct {
+	Done *repair.Done
+	// Lasted is how long it took, in words.
+	Lasted string
+}
+
+// maxApplied is how many partitions, and runs of dropped bytes, are printed.
+const maxApplied = 12
+
+// Applied writes what was done as one line.
+func (j *JSON) Applied(d *repair.Done) { j.Line(d) }
+
+// Print writes the verdict, what a start finds, what was dropped and where it lies, how to put
+// the result in place, and the next command.
+func (t *Applied) Print(w io.Writer) error {
+	d := t.Done
+	out := t.verdict()
+	out = append(append(out, ""), t.written()...)
+	n, hidden := 0, 0
+	for _, s := range d.Starts {
+		for _, p := range s.Partitions {
+			if n++; n > maxApplied {
+				hidden++
+				continue
+			}
+			out = append(out, labelled(2, map[bool]string{true: "start", false: ""}[n == 1],
+				fmt.Sprintf("%s: %s, nothing truncated, %s", Escape(p.Dir), logRange(p.LogStartOffset, p.LogEndOffset), count(len(p.Epochs), "epoch", "epochs")))...)
+		}
+	}
+	if hidden > 0 {
+		out = append(out, labelled(2, "", fmt.Sprintf("… and %s more, all in repair.json", count(hidden, "partition", "partitions")))...)
+	}
+	out = append(out, t.dropped()...)
+	for _, x := range d.NotDone {
+		out = append(out, labelled(2, "not done", x.ID+": "+Escape(x.Why))...)
+	}
+	for _, s := range d.Starts {
+		if !s.OK {
+			out = append(out, labelled(2, "start", "of "+Escape(strings.Join(s.Roots, ", "))+" fails: "+Escape(s.Why))...)
+		}
+	}
+	for _, note := range d.Notes {
+		out = append(out, labelled(2, "note", Escape(note))...)
+	}
+	out = append(append(out, ""), t.next()...)
+	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
+	return err
+}
+
+// logRange is the range of a log from start to end, exclusive.
+func logRange(start, end int64) string {
+	if start >= end {
+		return fmt.Sprintf("no offsets, the next is %d", end)
+	}
+	return offsets(start, end)
+}
+
+func (t *Applied) verdict() []string {
+	d := t.Done
+	head := count(len(d.Carried), "action", "actions") + " carried out"
+	switch {
+	case !d.Complete():
+		return indented("REPAIRED IN PART  ", head+", and not all of the plan; read what is open before a broker starts on it")
+	case d.Out == "":
+		return indented("REPAIRED  ", head+" in place; a start finds what the plan promises")
+	}
+	return indented("REPAIRED  ", head+" into "+Escape(d.Out)+"; a start on it finds what the plan promises")
+}
+
+func (t *Applied) written() []string {
+	f := &t.Done.Files
+	var words []string
+	add := func(n int, what string) {
+		if n > 0 {
+			words = append(words, comma(n)+" "+what)
+		}
+	}
+	add(f.Copied, "copied")
+	add(f.Cloned, "cloned (blocks shared)")
+	add(f.Linked, "linked (one file with its input)")
+	add(f.Resumed, "kept of the run before")
+	add(f.Composed, "put together from whole batches")
+	add(f.Rebuilt, "rebuilt from the logs")
+	add(f.Written, "written")
+	if len(words) == 0 {
+		words = []string{"none"}
+	}
+	line := strings.Join(words, ", ") + "; " + humanize.IBytes(uint64(max(f.Bytes, 0)))
+	if t.Lasted != "" {
+		line += " in " + t.Lasted
+	}
+	return labelled(2, "files", line)
+}
+
+// dropped says which bytes are not in the result, and where they lie.
+func (t *Applied) dropped() []string {
+	d := t.Done
+	if len(d.Dropped) == 0 {
+		return labelled(2, "dropped", "nothing")
+	}
+	var bytes int64
+	for _, x := range d.Dropped {
+		bytes += x.To - x.From
+	}
+	where := path.Join(d.Out, "lost+found")
+	if d.Out == "" {
+		where = ""
+		if len(d.Backups) > 0 {
+			where = d.Backups[0]
+		}
+	}
+	out := labelled(2, "dropped", fmt.Sprintf("%s in %s, kept in %s", humanize.IBytes(uint64(bytes)), count(len(d.Dropped), "piece", "pieces"), Escape(where)))
+	for i, x := range d.Dropped {
+		if i == maxApplied {
+			out = append(out, labelled(2, "", fmt.Sprintf("… and %d more, all in %s", len(d.Dropped)-i, map[bool]string{true: "repair.json", false: "lost+found/manifest.json"}[d.Out == ""]))...)
+			break
+		}
+		out = append(out, labelled(2, "", fmt.Sprintf("%s  %s (%s)", Escape(x.Kept), bytesOf(&x), x.Action))...)
+	}
+	return out
+}
+
+// bytesOf says which bytes of a file were dropped.
+func bytesOf(x *repair.Dropped) string {
+	switch {
+	case x.To == x.From:
+		return "empty"
+	case x.From == 0:
+		return fmt.Sprintf("%s bytes", comma(x.To))
+	}
+	return fmt.Sprintf("%s bytes from position %d", comma(x.To-x.From), x.From)
+}
+
+// next is how to put the result in place.
+func (t *Applied) next() []string {
+	d := t.Done
+	if d.Out == "" {
+		out := []string{"Look again before you start the broker:"}
+		var roots []string
+		for i := range d.Plan.Roots {
+			if r := &d.Plan.Roots[i]; carried(d, i) {
+				roots = append(roots, r.Path)
+			}
+		}
+		out = append(out, "  "+Command(append([]string{"kafsck", "predict", "start"}, roots...)...))
+		if len(d.Backups) > 0 {
+			out = append(out, "Go back, as long as no broker has run on it:", "  "+Command("kafsck", "repair", "undo", d.Backups[0]))
+		}
+		return out
+	}
+	out := []string{"Look once more:", "  " + Command("kafsck", "predict", "start", d.Out)}
+	out = append(out, indented("", "Put in place while the broker is stopped, owned by its user (the paths are those of the plan: on the broker, take its log directory). The old directory stays, under a name beside it:")...)
+	n := 0
+	for i := range d.Plan.Roots {
+		r := &d.Plan.Roots[i]
+		if !carried(d, i) {
+			continue
+		}
+		if n++; n > maxCommands {
+			out = append(out, "  … and so on for all directories of the result")
+			break
+		}
+		old := strings.TrimSuffix(r.Path, "/")
+		from, aside := path.Join(d.Out, r.Name), old+".before-repair"
+		if r.Partition { // a foreign folder in a log directory stops a broker
+			from, aside = path.Join(d.Out, path.Base(old)), path.Join(path.Dir(path.Dir(old)), path.Base(old)+".before-repair")
+		}
+		out = append(out, "  "+Command("mv", old, aside), "  "+Command("cp", "-a", from, old))
+	}
+	return out
+}
+
+// carried reports whether a root has a twin in the result.
+func carried(d *repair.Done, root int) bool {
+	for i := range d.Plan.Actions {
+		a := &d.Plan.Actions[i]
+		for _, id := range d.Carried {
+			if a.ID == id && a.Root == root {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,229 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"kafsck/repair"
+)
+
+// RepairPlan prints a plan.
+type RepairPlan struct {
+	Plan  *repair.Plan
+	Scope *Scope
+	// Out is the file that the plan was written to, "" none.
+	Out   string
+	Paths *Paths
+	// Notes counts findings that are notes, of which only a plan with All has actions.
+	Notes int
+	All   bool
+}
+
+// maxPlanned and maxLeft are how many actions, and findings that are left, are printed.
+const (
+	maxPlanned = 20
+	maxLeft    = 8
+)
+
+// RepairPlan writes the plan as one line.
+func (j *JSON) RepairPlan(p *repair.Plan) { j.Line(p) }
+
+// Print writes the verdict, each action, what is left, and the next command.
+func (t *RepairPlan) Print(w io.Writer) error {
+	p := t.Plan
+	out := t.verdict()
+	for i := range p.Actions {
+		if i == maxPlanned {
+			out = append(out, "", fmt.Sprintf("… and %s more, all in --json", count(len(p.Actions)-i, "action", "actions")))
+			break
+		}
+		out = append(append(out, ""), t.action(&p.Actions[i])...)
+	}
+	if len(p.Left) > 0 {
+		out = append(out, "", "Left as it is:")
+	}
+	for i, l := range p.Left {
+		if i == maxLeft {
+			out = append(out, fmt.Sprintf("  … and %d more, all in --json", len(p.Left)-i))
+			break
+		}
+		where := strings.TrimSpace(t.root(l.Root) + " " + l.Partition)
+		if l.File != "" {
+			where = strings.TrimSpace(t.root(l.Root) + " " + l.File)
+		}
+		if where != "" {
+			where = " (" + Escape(where) + ")"
+		}
+		out = append(out, indented("  ", l.Code+where+": "+Escape(l.Why)+".")...)
+		if l.Next != "" {
+			out = append(out, indented("    -> ", Escape(l.Next))...)
+		}
+	}
+	out = append(append(out, ""), t.next()...)
+	out = append(out, t.Scope.checked())
+	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
+	return err
+}
+
+func (t *RepairPlan) verdict() []string {
+	p := t.Plan
+	if len(p.Actions) == 0 {
+		head := "nothing here calls for a repair"
+		if len(p.Left) > 0 {
+			head = count(len(p.Left), "finding", "findings") + " that no repair of files mends; no action"
+		}
+		out := indented("NOTHING TO DO  ", head)
+		if t.Notes > 0 && !t.All {
+			out = append(out, indented("  ", fmt.Sprintf("%s of what a broker leaves and its next start mends; --all plans that too.", count(t.Notes, "note", "notes")))...)
+		}
+		return out
+	}
+	// The same offsets that go from several replicas of a partition are counted once.
+	type span struct {
+		partition string
+		from, to  int64
+	}
+	seen := map[span]bool{}
+	records, known, held := int64(0), true, map[int32]bool{}
+	first, unheld := true, false
+	for i := range p.Actions {
+		for _, l := range p.Actions[i].Loses {
+			at := span{p.Actions[i].Partition, l.From, l.To}
+			if seen[at] {
+				continue
+			}
+			seen[at] = true
+			if l.Records == nil {
+				known = false
+				records += l.To - l.From
+			} else {
+				records += *l.Records
+			}
+			now := map[int32]bool{}
+			for _, id := range l.HeldBy {
+				if first || held[id] {
+					now[id] = true
+				}
+			}
+			held, first = now, false
+			unheld = unheld || len(l.HeldBy) == 0
+		}
+	}
+	head := count(len(p.Actions), "action", "actions")
+	switch {
+	case first:
+		head += ", no record is lost"
+	default:
+		head += ", " + map[bool]string{true: "", false: "up to "}[known] + count(int(records), "record goes", "records go")
+		switch {
+		case len(held) > 0:
+			head += ", held by " + brokerList(held)
+		case unheld:
+			head += "; no other copy here holds all of them"
+		default:
+			head += ", all held by other copies"
+		}
+	}
+	out := indented("PLAN  ", head)
+	if n := len(p.Unconfirmed()); n > 0 {
+		word := "waits"
+		if n > 1 {
+			word = "wait"
+		}
+		out = append(out, indented("  ", fmt.Sprintf("%d of them %s for your word: done only with --confirm ID, or \"confirmed\": true in the plan.", n, word))...)
+	}
+	return out
+}
+
+func brokerList(ids map[int32]bool) string {
+	var list []string
+	for _, id := range sortedIDs(ids) {
+		list = append(list, fmt.Sprint(id))
+	}
+	if len(list) == 1 {
+		return "broker " + list[0]
+	}
+	return "brokers " + strings.Join(list, ", ")
+}
+
+func sortedIDs(ids map[int32]bool) []int32 {
+	var out []int32
+	for id := range ids {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (t *RepairPlan) root(i *int) string {
+	if i == nil || len(t.Plan.Roots) < 2 && t.Plan.Roots == nil {
+		return ""
+	}
+	if name := t.Plan.Roots[*i].Name; name != "." {
+		return name
+	}
+	return ""
+}
+
+func (t *RepairPlan) action(a *repair.Action) []string {
+	where := a.Dir
+	if name := t.root(&a.Root); name != "" {
+		where = strings.TrimSuffix(name+"/"+a.Dir, "/")
+	}
+	head := fmt.Sprintf("%-4s%s  %s", a.ID, a.Kind, Escape(where))
+	if !a.Carried() {
+		head += "  (needs --confirm " + a.ID + ")"
+	}
+	out := []string{head}
+	say := func(label, prose string) { out = append(out, oneLine(4, label, prose)) }
+	say("does", a.Does)
+	say("why", a.Why)
+	loses := "none; " + a.Undo
+	if len(a.Loses) > 0 {
+		var list []string
+		for i, l := range a.Loses {
+			if i == 3 {
+				list = append(list, fmt.Sprintf("%d more ranges", len(a.Loses)-i))
+				break
+			}
+			one := offsets(l.From, l.To)
+			if l.Records != nil {
+				one += fmt.Sprintf(" (%s)", count(int(*l.Records), "record", "records"))
+			}
+			if len(l.HeldBy) > 0 {
+				held := map[int32]bool{}
+				for _, id := range l.HeldBy {
+					held[id] = true
+				}
+				one += " held by " + brokerList(held)
+			} else {
+				one += " held by no other copy here"
+			}
+			list = append(list, one)
+		}
+		loses = strings.Join(list, "; ") + "; " + a.Undo
+	}
+	say("loses", loses)
+	return out
+}
+
+// oneLine is a label with prose on one line, however long: a block stays four lines.
+func oneLine(indent int, label, prose string) string {
+	return strings.Repeat(" ", indent) + fmt.Sprintf("%-6s", label) + Escape(prose)
+}
+
+func (t *RepairPlan) next() []string {
+	switch {
+	case len(t.Plan.Actions) == 0:
+		return nil
+	case t.Out == "":
+		return []string{"Next: " + t.Paths.Again("repair", "plan", "--out", "plan.json"), "      then review plan.json, and: kafsck repair apply plan.json --out repaired"}
+	}
+	words := []string{"kafsck", "repair", "apply", t.Out, "--out", "repaired"}
+	if list := t.Plan.Unconfirmed(); len(list) > 0 && len(list) == len(t.Plan.Actions) {
+		words = append(words, "--confirm", list[0].ID)
+	}
+	return []string{"Written: " + Escape(t.Out) + ", and nothing else. Review it; it may be edited.", "Next: " + Command(words...)}
+}
