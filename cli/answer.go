@@ -54,6 +54,7 @@ func (s *session) give(ctx context.Context, x answer) error {
 			j.Errors(p.Errors)
 		}
 		j.Notes(append(s.inc.LaterNotes(), s.changes()...))
+		j.Errors(s.late)
 		x.judgeLater(ctx)
 		if x.end != nil && ctx.Err() == nil {
 			x.end(j)

@@ -21,6 +21,9 @@ type changed struct {
 	paths []string // at most maxChanged
 	n     int
 	first string // what happened to the first
+	// failed are the files that could not be asked: what was read of them may be of no one
+	// moment, and nothing tells.
+	failed []logdir.PathError
 }
 
 // look asks for size and time of a file once more.
@@ -35,7 +38,8 @@ func (x *changed) look(f *logdir.File) {
 	case errors.Is(err, fs.ErrNotExist):
 		what = "was deleted or renamed"
 	case err != nil:
-		what = "can no longer be asked for its size"
+		x.failed = append(x.failed, logdir.PathError{Path: f.Path, Err: fmt.Errorf("asking whether it changed: %w", plainRead(err))})
+		return
 	case info.Size() > f.Size:
 		what = fmt.Sprintf("grew by %s bytes", humanize.Comma(info.Size()-f.Size))
 	case info.Size() < f.Size:
@@ -70,7 +74,8 @@ func (x *changed) notes() []logdir.Note {
 	return []logdir.Note{{Kind: logdir.NoteChanged, Paths: x.paths, Text: text}}
 }
 
-// changes are the notes about files that changed while the partitions were read.
+// changes are the notes about files that changed while the partitions were read. Files that could
+// not be asked are failed reads from then on, in s.late and among the errors.
 func (s *session) changes() []logdir.Note {
 	if s.read == nil {
 		return nil
@@ -89,6 +94,9 @@ func (s *session) changes() []logdir.Note {
 				}
 			}
 		}
+	}
+	if s.late = x.failed; len(s.late) > 0 {
+		s.app.fail(exitIncomplete)
 	}
 	return x.notes()
 }

@@ -113,6 +113,7 @@ func checkCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case, 
 			return t.Add, func() error {
 				t.Findings("", later)
 				t.Notes(s.changes())
+				t.Errors(s.late)
 				return t.Print(a.stdout)
 			}
 		},

@@ -144,6 +144,9 @@ func (d *dumper) finish(ctx context.Context) error {
 	if notes := d.changed.notes(); len(notes) > 0 {
 		d.out.Notes(notes)
 	}
+	for _, f := range d.changed.failed {
+		d.failed(f.Path, f.Err)
+	}
 	d.sum.NotAsked = d.where.notAsked()
 	d.where.tell(d.out)
 	d.sum.ExitCode = d.a.bits

@@ -33,6 +33,8 @@ type session struct {
 	// findings are those that belong to no partition; empty where the command does
 	// not ask for the files of log directories.
 	findings []finding.Finding
+	// late are reads that failed after the partitions were judged; see changes.
+	late []logdir.PathError
 }
 
 // openCase reads the metadata of inputs that are discovered, and counts what
@@ -188,7 +190,7 @@ func (s *session) partitions(ctx context.Context, bits func(*incident.Partition)
 }
 
 // errors are the failed reads that belong to no partition.
-func (s *session) errors() []logdir.PathError { return slices.Concat(s.c.Errors, s.inc.Errors) }
+func (s *session) errors() []logdir.PathError { return slices.Concat(s.c.Errors, s.inc.Errors, s.late) }
 
 // explainErrors tells of failed reads on stderr, for output that does not.
 func (s *session) explainErrors() {

@@ -72,6 +72,7 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 			return t.Add, func() error {
 				t.Findings(later)
 				t.Notes(slices.Concat(s.c.Notes, s.inc.LaterNotes(), s.changes()))
+				t.Errors(s.late)
 				return t.Print(a.stdout, a.bits)
 			}
 		},

@@ -295,7 +295,10 @@ func claimed(e *finding.Evidence) string {
 // clip shortens what may be long. Of a damaged line the beginning is enough to find it; what was
 // made for a reader fits.
 func clip(s string) string {
-	const most = 200
+	most := 200
+	if !strings.Contains(s, " ") {
+		most = 60 // it is not prose, and no line can be broken in it
+	}
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"
 	}

@@ -75,8 +75,10 @@ func startRowsOf(w *world, starts *incident.Starts, only string, judged map[stri
 				}
 				sum := &r.list[at]
 				sum.off += x.off
-				sum.actions += int64(len(p.Actions))
-				sum.reads += p.ScanBytes
+				if p.Loaded != nil {
+					sum.actions += int64(len(p.Actions))
+					sum.reads += p.ScanBytes
+				}
 				r.list = append(r.list, x)
 			}
 		}
