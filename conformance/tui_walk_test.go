@@ -330,8 +330,8 @@ func (lab *browserLab) walkToAborted(t *testing.T, x *terminal) {
 	x.wants(s, `^›n open +(\d+) +\d+ +(\d+) .* (\S+)$`, producers["tx-app-3"], lab.text(t, truth, append(client, "listOffsets", part, "lso")...), "tx-app-3")
 
 	s = x.press("a").sees("3/20")
-	x.wants(s, `^›  aborted +(\d+) +\d+ +(\d+) `, producers["tx-app-2"], aborted)
-	last := x.finds(s, `^›  aborted +\d+ +\d+ +\d+ +(\d+) `)[0]
+	x.wants(s, `^›n aborted +(\d+) +\d+ +(\d+) `, producers["tx-app-2"], aborted)
+	last := x.finds(s, `^›n aborted +\d+ +\d+ +\d+ +(\d+) `)[0]
 	s = x.press("Enter").sees("bytes of the file", "valueLength")
 	x.wants(s, `^offsets (\d+)–(\d+) .* producer (\d+) `, aborted, last, producers["tx-app-2"])
 	x.wants(s, `^ +bit 4 transactional +(\d), yes`, "1")
