@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/binary"
 	"io"
 	"strconv"
 
@@ -139,12 +140,30 @@ func optionalLong(b []byte, n int64, there bool) []byte {
 	return append(field(b, "OptionalLong[", n), ']')
 }
 
-func (k *Kafka) recordStart(t batch.TimestampType, r *batch.Record) {
+func (k *Kafka) recordStart(t batch.TimestampType, r *batch.Record, keySize, valueSize int64) {
 	b := field(k.buf, "| offset: ", r.Offset)
 	b = append(append(b, ' '), t.String()...)
 	b = field(b, ": ", r.Timestamp)
-	b = field(b, " keySize: ", lengthOf(r.Key))
-	k.buf = field(b, " valueSize: ", lengthOf(r.Value))
+	b = field(b, " keySize: ", keySize)
+	k.buf = field(b, " valueSize: ", valueSize)
+}
+
+// legacySizes are the sizes of key and value as they are written: Kafka prints a negative one as
+// it is, and takes it for null (LegacyRecord.keySize, valueSize).
+func legacySizes(r *batch.LegacyRecord) (key, value int64) {
+	at := 18
+	if r.Magic > 0 {
+		at += 8
+	}
+	if len(r.Raw) < at+8 {
+		return lengthOf(r.Key), lengthOf(r.Value)
+	}
+	key = int64(int32(binary.BigEndian.Uint32(r.Raw[at:])))
+	at += 4 + max(int(key), 0)
+	if len(r.Raw) < at+4 {
+		return key, lengthOf(r.Value)
+	}
+	return key, int64(int32(binary.BigEndian.Uint32(r.Raw[at:])))
 }
 
 func lengthOf(b []byte) int64 {
@@ -159,7 +178,7 @@ func lengthOf(b []byte) int64 {
 func (k *Kafka) Record(h *batch.Header, r *batch.Record) error {
 	control := h.Attributes.Control()
 	if !k.opt.SkipMetadata {
-		k.recordStart(h.Attributes.TimestampType(), r)
+		k.recordStart(h.Attributes.TimestampType(), r, lengthOf(r.Key), lengthOf(r.Value))
 		b := field(k.buf, " sequence: ", int64(r.Sequence))
 		b = append(b, " headerKeys: ["...)
 		for i := range r.Headers {
@@ -189,7 +208,8 @@ func (k *Kafka) Record(h *batch.Header, r *batch.Record) error {
 // type that the wrapper says. The CRC is the only one of the record: Kafka checks it here.
 func (k *Kafka) LegacyRecord(t batch.TimestampType, r *batch.LegacyRecord) error {
 	if !k.opt.SkipMetadata {
-		k.recordStart(t, &r.Record)
+		keySize, valueSize := legacySizes(r)
+		k.recordStart(t, &r.Record, keySize, valueSize)
 		b := strconv.AppendBool(append(k.buf, " isValid: "...), batch.CheckLegacyCRC(r.Raw) == nil)
 		k.buf = field(b, " crc: ", int64(r.CRC))
 	}
