@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 )
@@ -150,18 +151,8 @@ func (l *loader) slotFor(x *offsetIndex, target int64) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return compare(x.base+int64(e.relative), target), nil
+		return cmp.Compare(x.base+int64(e.relative), target), nil
 	})
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // lowerBound is AbstractIndex.indexSlotRangeFor and binarySearch.
@@ -347,7 +338,7 @@ func (x *timeIndex) maybeAppend(timestamp, offset int64, skipFullCheck bool) err
 func (l *loader) truncateTimes(x *timeIndex, offset int64) error {
 	slot, err := lowerBound(x.entries, indexBlock/timeEntrySize, func(n int64) (int, error) {
 		e, err := l.timeEntry(x, n)
-		return compare(x.base+int64(e.relative), offset), err
+		return cmp.Compare(x.base+int64(e.relative), offset), err
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
 
 	"kafsck/logdir"
@@ -81,7 +82,7 @@ func (l *loader) unstable(logStart, end int64) (*int64, error) {
 
 // put is LogSegments.add.
 func (l *loader) put(s *modelSegment) {
-	i, there := slices.BinarySearchFunc(l.segments, s.base, func(x *modelSegment, base int64) int { return compare(x.base, base) })
+	i, there := slices.BinarySearchFunc(l.segments, s.base, func(x *modelSegment, base int64) int { return cmp.Compare(x.base, base) })
 	if there {
 		l.segments[i] = s
 		return

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -151,7 +152,7 @@ func (l *loader) unmake(s *modelSegment) {
 // replace is LocalLog.replaceSegments. A segment that is not loaded yet (pass 4) is not deleted:
 // the first of the new ones takes its name.
 func (l *loader) replace(old *modelSegment, parts []*modelSegment) error {
-	slices.SortStableFunc(parts, func(a, b *modelSegment) int { return compare(a.base, b.base) })
+	slices.SortStableFunc(parts, func(a, b *modelSegment) int { return cmp.Compare(a.base, b.base) })
 	was := slices.ContainsFunc(l.segments, func(x *modelSegment) bool { return x.base == old.base })
 	for _, p := range slices.Backward(parts) {
 		if err := l.changeSuffix(p, ".swap"); err != nil {

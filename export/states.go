@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -91,7 +92,7 @@ func (s *states) load(from int64) error {
 		}
 		if len(list) > maxAborted {
 			// The half that begins first is kept; the others come with the next pass.
-			slices.SortFunc(list, func(a, b aborted) int { return compare(a.first, b.first) })
+			slices.SortFunc(list, func(a, b aborted) int { return cmp.Compare(a.first, b.first) })
 			half := len(list) / 2
 			i := slices.IndexFunc(list[half:], func(x aborted) bool { return x.first > from })
 			if i < 0 {
@@ -103,21 +104,11 @@ func (s *states) load(from int64) error {
 			list = list[:half]
 		}
 	}
-	slices.SortFunc(list, func(a, b aborted) int { return compare(a.first, b.first) })
+	slices.SortFunc(list, func(a, b aborted) int { return cmp.Compare(a.first, b.first) })
 	for _, x := range list {
 		if x.first < s.to {
 			s.aborted[x.producer] = append(s.aborted[x.producer], x.span)
 		}
 	}
 	return nil
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

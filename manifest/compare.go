@@ -1,6 +1,9 @@
 package manifest
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // State is how a file stands to a manifest.
 type State string
@@ -37,7 +40,7 @@ func Match(entries []Entry, files []File) (pairs []Pair, twice []string) {
 	for name, sum := range listed {
 		pairs = append(pairs, Pair{name, sum, nil})
 	}
-	slices.SortFunc(pairs, func(a, b Pair) int { return compare(a.Path, b.Path) })
+	slices.SortFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Path, b.Path) })
 	slices.Sort(twice)
 	return pairs, slices.Compact(twice)
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -62,18 +63,8 @@ func Files(fsys rofs.FS, dir string, failed func(name string, err error)) []File
 		}
 	}
 	walk(dir)
-	slices.SortFunc(out, func(a, b File) int { return compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	return out
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // chunk is how much is read at a time.
