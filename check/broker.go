@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ func Broker(b *logdir.Broker, name string, match Match) []finding.Finding {
 	}
 	if len(clusters) > 1 {
 		f := raise("cluster-id-mismatch", damage, s.At(""), "log directories of one broker belong to different clusters")
-		for _, id := range sortedKeys(clusters) {
+		for _, id := range slices.Sorted(maps.Keys(clusters)) {
 			f.Evidence = append(f.Evidence, says("%s: cluster.id=%s", strings.Join(clusters[id], ", "), id))
 		}
 		out = append(out, f)
@@ -56,15 +57,6 @@ func metadataTwice(b *logdir.Broker, s Subject) []finding.Finding {
 	f.Kafka = "Refuses to start with a second metadata log (Found unexpected metadata location)."
 	f.Next = "kafsck history shows what each tells. Keep the one in metadata.log.dir, else in the first of log.dirs, if it is the newer one, and move the other out of the log directory."
 	return []finding.Finding{f}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // foreignCleanerLines finds cleaner positions of partitions that lie on another
@@ -147,7 +139,7 @@ func clusterIDs(c *logdir.Case, match Match) []finding.Finding {
 	}
 	n := 0
 	var all []holder
-	for _, id := range sortedKeys(byTopic) {
+	for _, id := range slices.Sorted(maps.Keys(byTopic)) {
 		list := byTopic[id]
 		brokers := map[string]bool{}
 		for _, h := range list {

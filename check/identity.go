@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,7 +43,7 @@ func nodeIDs(c *logdir.Case) []finding.Finding {
 		}
 	}
 	var out []finding.Finding
-	for _, folder := range sortedKeys(folders) {
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		list := folders[folder]
 		of := map[int32]int{}
 		kraft, lack := false, false
@@ -97,7 +98,7 @@ func directoryIDs(c *logdir.Case) []finding.Finding {
 		}
 		byID[id] = append(byID[id], d)
 	}
-	for _, id := range sortedKeys(byID) {
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		if f := sharedDirectoryID(id, byID[id]); f != nil {
 			out = append(out, *f)
 		}

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -322,7 +323,7 @@ func leaderConflict(nodes []MetadataNode, newest *kraft.Log) []finding.Finding {
 		}
 	}
 	var out []finding.Finding
-	for _, epoch := range sortedInts(byEpoch) {
+	for _, epoch := range slices.Sorted(maps.Keys(byEpoch)) {
 		list := byEpoch[epoch]
 		votes := map[int32]int{}
 		for _, c := range list {
@@ -343,15 +344,6 @@ func leaderConflict(nodes []MetadataNode, newest *kraft.Log) []finding.Finding {
 		}
 		out = append(out, f)
 	}
-	return out
-}
-
-func sortedInts[V any](m map[int32]V) []int32 {
-	var out []int32
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
 	return out
 }
 
