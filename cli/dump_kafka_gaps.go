@@ -80,6 +80,15 @@ func (g *kafkaGaps) record(offset int64) {
 	}
 }
 
+// run takes the offsets of records in a row.
+func (g *kafkaGaps) run(r offsetRun) {
+	g.record(r.first)
+	g.last = r.last
+	if !g.known {
+		g.end = r.last + 1
+	}
+}
+
 // report hands over what was found.
 func (g *kafkaGaps) report(to *kafkaReports) {
 	if g.pairs.n == 0 {

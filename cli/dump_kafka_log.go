@@ -20,7 +20,8 @@ type kafkaLog struct {
 	chain        *kafkaChain
 	decompressor *batch.Decompressor
 	gaps         *kafkaGaps
-	reads        int64 // batches, to look for an interrupt now and then
+	lots         *kafkaLots // nil: one core
+	reads        int64      // batches, to look for an interrupt now and then
 }
 
 // log prints a .log or .checkpoint.
@@ -51,6 +52,7 @@ func (d *kafkaDump) log(ctx context.Context, path, name string) {
 	if l.chain.end > int64(d.k.maxBytes) && d.k.maxBytes != math.MaxInt32 {
 		l.chain.end = int64(d.k.maxBytes)
 	}
+	l.lots = newKafkaLots(l)
 	l.print(ctx, f, name)
 	if d.deep {
 		l.gaps.report(&d.nonConsecutive)
@@ -73,9 +75,15 @@ func (l *kafkaLog) print(ctx context.Context, f rofs.File, name string) {
 	var b kafkaBatch
 	for {
 		if l.reads++; l.reads&63 == 0 && d.stopped(ctx) {
+			l.lots.drain(ctx)
 			return
 		}
 		err := c.next(&b, true)
+		if err == nil && l.lots.takes(&b) {
+			l.lots.add(ctx, &b)
+			continue
+		}
+		l.lots.drain(ctx)
 		threw, isThrew := errors.AsType[*kafkaThrew](err)
 		switch {
 		case err == nil:

@@ -68,6 +68,16 @@ func (k *Kafka) Line(parts ...string) {
 	k.end(b)
 }
 
+// Options are those that the writer was made with.
+func (k *Kafka) Options() KafkaOptions { return k.opt }
+
+// Text writes whole lines that another Kafka has made.
+func (k *Kafka) Text(lines []byte) {
+	if k.Flush(); k.err == nil && len(lines) > 0 {
+		_, k.err = k.w.Write(lines)
+	}
+}
+
 // CutLine ends the line that a method with an error left unfinished.
 func (k *Kafka) CutLine() {
 	if n := len(k.buf); n > 0 && k.buf[n-1] != '\n' {

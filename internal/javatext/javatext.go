@@ -9,6 +9,7 @@
 package javatext
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
@@ -27,31 +28,52 @@ func AppendUTF8(dst, b []byte) []byte {
 		return append(dst, b...)
 	}
 	start := len(dst)
-	dst = slices.Grow(dst, len(replacement)*len(b)) // the most that can come out
-	out := dst[start : start+len(replacement)*len(b)]
+	most := len(replacement)*len(b) + 1 // that can come out; alone writes a byte more than it counts
+	dst = slices.Grow(dst, most)
+	out := dst[start : start+most]
 	n := 0
 	for i := 0; i < len(b); {
 		c := b[i]
-		if c < utf8.RuneSelf {
-			out[n] = c
-			n++
+		if c < 0xC2 || c > 0xF4 { // begins nothing
+			binary.LittleEndian.PutUint32(out[n:], alone[c])
+			n += int(aloneSize[c])
 			i++
 			continue
 		}
-		if c >= 0xC2 && c <= 0xF4 { // may begin a character
-			if _, size := utf8.DecodeRune(b[i:]); size > 1 {
-				n += copy(out[n:], b[i:i+size])
-				i += size
+		if c < 0xE0 && i+1 < len(b) { // two bytes, or one U+FFFD
+			if b[i+1]&0xC0 == 0x80 {
+				out[n], out[n+1] = c, b[i+1]
+				n, i = n+2, i+2
 				continue
 			}
-			i += malformed(b[i:])
-		} else {
 			i++
+		} else if _, size := utf8.DecodeRune(b[i:]); size > 1 {
+			n += copy(out[n:], b[i:i+size])
+			i += size
+			continue
+		} else {
+			i += malformed(b[i:])
 		}
-		out[n], out[n+1], out[n+2] = replacement[0], replacement[1], replacement[2]
-		n += len(replacement)
+		n += copy(out[n:], replacement)
 	}
 	return dst[:start+n]
+}
+
+// alone is what a byte that begins no longer character comes out as, in little-endian order, and
+// aloneSize how many bytes that are: ASCII itself, or U+FFFD. Two tables and no branch: of random
+// bytes no branch can be predicted.
+var (
+	alone     [256]uint32
+	aloneSize [256]uint8
+)
+
+func init() {
+	for c := range alone {
+		alone[c], aloneSize[c] = uint32(c), 1
+		if c >= utf8.RuneSelf {
+			alone[c], aloneSize[c] = uint32(replacement[0])|uint32(replacement[1])<<8|uint32(replacement[2])<<16, 3
+		}
+	}
 }
 
 // malformed is how many bytes one U+FFFD stands for; b begins with what is no character.
