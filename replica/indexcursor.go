@@ -165,6 +165,24 @@ func (c *indexCursor) advance(outOfOrder func(e indexEntry) bool) error {
 	}
 }
 
+// plain reports whether the entry behind the current one is read and in order, and the one
+// behind that too, so that advance would do no more than step.
+func (c *indexCursor) plain() bool {
+	if !c.ok || c.isHeld || c.next+1 >= len(c.chunk) {
+		return false
+	}
+	next := c.chunk[c.next : c.next+2]
+	return next[0].key > c.cur.key && next[1].key > next[0].key
+}
+
+// step makes the next entry current and the one before good; plain said that it can.
+func (c *indexCursor) step() {
+	c.good, c.anyGood = c.cur, true
+	c.cur = c.chunk[c.next]
+	c.at = c.cur.key
+	c.next++
+}
+
 // take returns what comes next: the entry held back, if any.
 func (c *indexCursor) take() (*indexEntry, error) {
 	if c.isHeld {

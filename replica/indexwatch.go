@@ -145,7 +145,7 @@ func (w *indexWatch) take(pos, end, base, last, maxTime int64, bent bool) error 
 	if !bent && w.muddled == 1 {
 		w.muddled = 0
 	}
-	if w.index.at <= pos {
+	if w.index.at <= pos && (bent || !w.plainOffset(pos)) {
 		if err := w.atPosition(pos, bent); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (w *indexWatch) take(pos, end, base, last, maxTime int64, bent bool) error 
 	if size := end - pos; size > w.biggest {
 		w.biggest = size
 	}
-	if w.times.at <= last {
+	if w.times.at <= last && (bent || !w.plainTime(last, maxTime)) {
 		if err := w.atOffset(base, last, maxTime, bent); err != nil {
 			return err
 		}
@@ -166,6 +166,28 @@ func (w *indexWatch) take(pos, end, base, last, maxTime int64, bent bool) error 
 		w.maxTime = maxTime
 	}
 	return nil
+}
+
+// plainOffset takes the current entry of the .index where nothing speaks against it or its
+// neighbours, as nearly always, and reports whether it did. atPosition would come to the same.
+func (w *indexWatch) plainOffset(pos int64) bool {
+	c := &w.index
+	if w.muddled != 0 || c.cur.key != pos || c.cur.val <= w.prevLast || c.anyGood && (c.good.val > w.prevLast || c.cur.val <= c.good.val) || !c.plain() {
+		return false
+	}
+	w.span(pos)
+	c.step()
+	return true
+}
+
+// plainTime is plainOffset for the .timeindex and atOffset.
+func (w *indexWatch) plainTime(last, maxTime int64) bool {
+	c := &w.times
+	if w.muddled != 0 || c.cur.key != last || last <= w.prevLast || c.cur.val != max(w.maxTime, maxTime) || c.anyGood && c.cur.val <= c.good.val || !c.plain() {
+		return false
+	}
+	c.step()
+	return true
 }
 
 // straighten corrects the offsets of a batch that cannot be right between its
