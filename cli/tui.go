@@ -146,7 +146,7 @@ func (b browse) open(ctx context.Context) (*tui.Source, error) {
 	// Exit bits, progress and complaints are not for a browser: it shows them itself.
 	quiet := &app{stdout: io.Discard, stderr: io.Discard, rawOut: io.Discard, rawErr: io.Discard, quiet: true}
 	opt := b.judge
-	opt.Compare, opt.Files, opt.Tell = true, true, true
+	opt.Compare, opt.Files, opt.Tell, opt.Background = true, true, true, true
 	s, err := quiet.openCase(b.cmd, c, b.args, b.input, opt)
 	if err != nil {
 		return nil, err

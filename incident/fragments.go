@@ -72,7 +72,7 @@ func (inc *Incident) pass(ctx context.Context, src replica.Source, progress repl
 	if inc.opt.FilesOnly {
 		return replica.Glance(ctx, src)
 	}
-	return replica.Read(ctx, src, replica.Options{Progress: progress, Files: inc.opt.Files, Records: inc.opt.Records, Transactions: inc.opt.Transactions, NowMs: inc.opt.NowMs})
+	return replica.Read(ctx, src, replica.Options{Progress: progress, NoReadAhead: inc.opt.noReadAhead(), Files: inc.opt.Files, Records: inc.opt.Records, Transactions: inc.opt.Transactions, NowMs: inc.opt.NowMs})
 }
 
 // unreadFile tells a failed read under the name of its file.

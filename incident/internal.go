@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -129,13 +128,13 @@ func (r *internalReader) read(ctx context.Context) InternalTopic {
 	// The topic's own partitions are judged like any other, to know who rules, but without a
 	// look at the files beside the logs.
 	sub := &Incident{Case: r.inc.Case, Clusters: r.inc.Clusters, opt: Options{
-		Leaders: r.inc.opt.Leaders, MinISR: r.inc.opt.MinISR,
+		Background: r.inc.opt.Background, Leaders: r.inc.opt.Leaders, MinISR: r.inc.opt.MinISR,
 		Match: func(topic string, _ int32) bool { return topic == r.topic.String() }}}
 	groups := sub.groups()
 	parts := make([]*InternalPartition, len(groups))
 	panics := make([]*caught, len(groups))
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, max(runtime.GOMAXPROCS(0), 1))
+	slots := newReadSlots(&r.inc.opt)
 	for i, g := range groups {
 		wg.Add(1)
 		go func() {

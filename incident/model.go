@@ -44,6 +44,8 @@ type Options struct {
 	// Tell makes findings of divergences and losses as well.
 	Tell     bool
 	Progress replica.Progress
+	// Background leaves a core free where there is another one, for who waits at a keyboard.
+	Background bool
 	// Leadership asks for a prediction of each replica as leader; nil: none.
 	Leadership *LeaderOptions
 	// RemoteSegments lists the remote segments of a partition ("t-0"), whatever

@@ -58,8 +58,9 @@ func (inc *Incident) One(ctx context.Context, want Ref) *Partition {
 // does not wait for what the other one reads, and what was read of Kafka's own topics is
 // not shared.
 func (inc *Incident) With(change func(*Options)) *Incident {
-	other := &Incident{Case: inc.Case, Clusters: inc.Clusters, Errors: inc.Errors, Notes: inc.Notes, opt: inc.opt, slots: newReadSlots(), lines: inc.lines}
+	other := &Incident{Case: inc.Case, Clusters: inc.Clusters, Errors: inc.Errors, Notes: inc.Notes, opt: inc.opt, lines: inc.lines}
 	change(&other.opt)
+	other.slots = newReadSlots(&other.opt)
 	other.txns = other.TransactionJudge(TransactionOptions{})
 	return other
 }

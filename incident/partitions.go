@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -25,7 +24,7 @@ func (inc *Incident) Partitions(ctx context.Context) iter.Seq[*Partition] {
 		for i := range results {
 			results[i] = make(chan result, 1)
 		}
-		workers := min(runtime.GOMAXPROCS(0), len(groups))
+		workers := min(inc.opt.workers(), len(groups))
 		// A token is taken for each partition begun and given back when it is handed
 		// over, so that finished stories do not pile up behind a slow one.
 		tokens := make(chan struct{}, 2*max(workers, 1))
@@ -88,11 +87,6 @@ type result struct {
 // its end: what is missing from it may be what matters.
 var errIncomplete = errors.New("not everything in the directory could be listed")
 
-// readSlots bounds how many logs are read at once, whatever the partitions.
-var readSlots = newReadSlots()
-
-func newReadSlots() chan struct{} { return make(chan struct{}, max(runtime.GOMAXPROCS(0), 1)) }
-
 // read reads every copy of a partition.
 func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 	for _, m := range g.dirs {
@@ -121,7 +115,7 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			slots := cmp.Or(inc.slots, readSlots)
+			slots := inc.readSlots()
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			panics[i] = guard(func() {

@@ -246,7 +246,7 @@ func (j *judgement) goneAtStart(dir *logdir.Partition, ps *PartitionStart) error
 // takesAway finds the action by which a start takes a .log, or all behind a position of it.
 func takesAway(sp *broker.StartedPartition, name string) (action broker.Action, position int64, ok bool) {
 	for _, x := range sp.Actions {
-		if x.File != name {
+		if x.File != name || x.Bytes == 0 { // of a split segment the batches stay
 			continue
 		}
 		switch x.Action {

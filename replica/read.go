@@ -81,6 +81,8 @@ type Progress func(bytes int64)
 // Options say how deep a pass looks. The zero value reads the .log files alone.
 type Options struct {
 	Progress Progress
+	// NoReadAhead keeps to one core. Reading ahead takes a second one, where there is one.
+	NoReadAhead bool
 	// Files reads the files beside each .log too (.index, .timeindex, .txnindex,
 	// .snapshot) and compares them with the batches.
 	Files bool
@@ -127,7 +129,7 @@ func (l *Log) pass(ctx context.Context, opt Options) error {
 		before:  l.Fingerprint.add,
 		tally:   &t,
 		careful: l.careful,
-		ahead:   runtime.GOMAXPROCS(0) > 1,
+		ahead:   !opt.NoReadAhead && runtime.GOMAXPROCS(0) > 1,
 	}
 	s.setWatchers(l.watchers(opt))
 	if opt.Records {

@@ -167,7 +167,7 @@ func (l *Log) Transactions(ctx context.Context) iter.Seq2[Transaction, error] {
 			stopped = stopped || !yield(*t, nil)
 			return !stopped
 		}
-		s := stream{log: l, prevNext: -1, prevEpoch: -1, ahead: runtime.GOMAXPROCS(0) > 1, watch: []watcher{w}}
+		s := stream{log: l, prevNext: -1, prevEpoch: -1, ahead: !l.opt.NoReadAhead && runtime.GOMAXPROCS(0) > 1, watch: []watcher{w}}
 		n := 0
 		err := s.run(0, 0, func(*Block) bool {
 			n++
