@@ -51,7 +51,7 @@ type Action struct {
 	// From and ToOffset are the offsets [From, ToOffset) of the batches that go away with it; both
 	// 0 where there are none, or where nobody can tell.
 	From, ToOffset int64
-	Bytes          int64  // bytes that go away
+	Bytes          int64  // bytes that go away; 0 for a .log that was split, whose batches stay in others
 	Why            string // a sentence
 	// Replaced: a finished .swap takes the place of the file, so that what the cleaner kept is in there.
 	Replaced bool

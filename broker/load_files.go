@@ -28,6 +28,7 @@ type modelFile struct {
 	src       *logdir.File // nil for none
 	off, held int64        // its bytes [off, off+held)
 	size      int64
+	made      bool // by the load: it was not there before
 
 	offsets *builtOffsets // of a .index
 	times   []timeEntry   // of a .timeindex
@@ -85,7 +86,7 @@ func (d *modelDir) open(name string) (f *modelFile, created bool, err error) {
 	if f := d.files[name]; f != nil {
 		return f, false, nil
 	}
-	f = &modelFile{name: name}
+	f = &modelFile{name: name, made: true}
 	d.files[name] = f
 	return f, true, nil
 }

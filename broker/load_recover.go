@@ -114,12 +114,13 @@ func (l *loader) recoverUnflushed() error {
 // task after file.delete.delay.ms.
 func (l *loader) deleteSegment(s *modelSegment, why string) error {
 	from, to := l.offsetsBehind(s.log, 0)
-	return l.setAside(s, from, to, why)
+	return l.setAside(s, from, to, s.log.size, why)
 }
 
-// setAside renames the files of a segment to .deleted. With it the offsets [from, to) go away.
-func (l *loader) setAside(s *modelSegment, from, to int64, why string) error {
-	size := s.log.size
+// setAside renames the files of a segment to .deleted. With it the offsets [from, to) go away, in so
+// many bytes of its .log. Indexes that the load itself made first, for a segment that had none, are
+// not told.
+func (l *loader) setAside(s *modelSegment, from, to, size int64, why string) error {
 	for _, ext := range []string{".log", ".index", ".timeindex", ".txnindex"} {
 		name := s.name(ext)
 		f := l.dir.files[name]
@@ -136,7 +137,9 @@ func (l *loader) setAside(s *modelSegment, from, to int64, why string) error {
 		if err := l.dir.rename(f, a.To); err != nil {
 			return err
 		}
-		l.act(a)
+		if ext == ".log" || !f.made {
+			l.act(a)
+		}
 	}
 	return nil
 }

@@ -51,9 +51,6 @@ func (l *loader) split(s *modelSegment) error {
 		parts = append(parts, part)
 		pos = end
 	}
-	for _, p := range parts {
-		l.act(Action{Action: ActSplit, File: s.log.name, To: segmentName(p.base, ".log"), Why: "its offsets span more than 2147483647: " + itoa(p.log.size) + " bytes go into " + segmentName(p.base, ".log") + "."})
-	}
 	return l.replace(s, parts)
 }
 
@@ -77,7 +74,7 @@ func (l *loader) splitOff(s *modelSegment, pos int64) (part *modelSegment, end i
 	if err != nil {
 		return nil, 0, err
 	}
-	*f = modelFile{name: f.name, src: s.log.src, off: s.log.off + pos}
+	*f = modelFile{name: f.name, src: s.log.src, off: s.log.off + pos, made: true}
 	part = &modelSegment{base: base, suffix: ".cleaned", log: f}
 	index, err := l.offsetIndex(part)
 	if err != nil {
@@ -150,8 +147,11 @@ func (l *loader) unmake(s *modelSegment) {
 }
 
 // replace is LocalLog.replaceSegments. A segment that is not loaded yet (pass 4) is not deleted:
-// the first of the new ones takes its name.
+// the new ones take their names, and one of them its own.
+//
+// What is told comes in an order that works: the old segment goes first, then there are the new ones.
 func (l *loader) replace(old *modelSegment, parts []*modelSegment) error {
+	name := old.log.name // as it is now
 	slices.SortStableFunc(parts, func(a, b *modelSegment) int { return cmp.Compare(a.base, b.base) })
 	was := slices.ContainsFunc(l.segments, func(x *modelSegment) bool { return x.base == old.base })
 	for _, p := range slices.Backward(parts) {
@@ -164,20 +164,34 @@ func (l *loader) replace(old *modelSegment, parts []*modelSegment) error {
 		if old.base != parts[0].base {
 			l.segments = slices.DeleteFunc(l.segments, func(x *modelSegment) bool { return x.base == old.base })
 		}
-		if err := l.setAside(old, 0, 0, "its batches are in the segments that it was split into."); err != nil {
+		if err := l.setAside(old, 0, 0, 0, splitWhy); err != nil {
 			return err
 		}
 	}
 	for _, p := range parts {
+		final := segmentName(p.base, ".log")
+		if f := l.dir.files[final]; f != nil { // renamed over
+			gone := Action{Action: ActDelete, File: final, Why: splitWhy}
+			if f != old.log {
+				gone.Bytes = f.size
+				gone.From, gone.ToOffset = l.offsetsBehind(f, 0)
+				gone.Why = "a segment that " + name + " was split into takes its name."
+			}
+			l.act(gone)
+		}
 		if err := l.changeSuffix(p, ""); err != nil {
 			return err
 		}
+		l.act(Action{Action: ActSplit, File: name, To: final, Why: "its offsets span more than 2147483647: " + itoa(p.log.size) + " bytes go into " + final + "."})
 	}
 	if was && !slices.ContainsFunc(parts, func(p *modelSegment) bool { return p.base == old.base }) {
 		return l.producers.markDeleted(old.base)
 	}
 	return nil
 }
+
+// splitWhy is why a segment goes that was split.
+const splitWhy = "its batches are in the segments that it was split into."
 
 func (l *loader) changeSuffix(s *modelSegment, suffix string) error {
 	var files []*modelFile

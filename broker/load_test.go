@@ -187,11 +187,6 @@ func (r *recordedLoad) differences(p *logdir.Partition, l *Loaded) (out []string
 func TestActionsTellTheFiles(t *testing.T) {
 	rs := newRecordings()
 	for _, r := range recordedLoads(t) {
-		// Known and to be mended: a split does not name the segment that it replaces, and an
-		// empty segment that goes is said to take index files along that it does not have.
-		if strings.HasPrefix(r.Dir, "cases/BR-57") || strings.HasPrefix(r.Dir, "cases/BR-87") {
-			continue
-		}
 		p, l := rs.load(t, &r)
 		files := map[string]int64{}
 		for f := range p.AllFiles() {

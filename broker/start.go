@@ -25,6 +25,9 @@ type StartOptions struct {
 	Membership func(p *logdir.Partition) Membership
 	// KeepStray leaves directories without partition.metadata where they are.
 	KeepStray bool
+	// Only says which partitions are loaded, nil all. The others are taken to come up as they are;
+	// their names and places count all the same.
+	Only func(p *logdir.Partition) bool
 	// Progress is told how many bytes of .log files have been dealt with; may be nil.
 	Progress func(bytes int64)
 }
@@ -54,8 +57,8 @@ type Started struct {
 	// BeforeLogs: the start fails before any partition is looked at. Then Partitions say what their
 	// load would do otherwise.
 	BeforeLogs bool
-	// Order is a sentence where the order in which the broker lists its directories, which no copy
-	// keeps, decides between this outcome and BrokerAborts; "" mostly.
+	// Order is a sentence where something that no copy keeps decides between this outcome and another:
+	// the order in which the broker lists its directories, or metadata.log.dir; "" mostly.
 	Order  string
 	Dirs   []*StartedDir // one a log directory, in the order of Broker.Dirs
 	Errors []logdir.PathError
@@ -69,7 +72,8 @@ type StartedDir struct {
 	Where   string
 	Clean   bool // loaded as after a clean shutdown
 	Marker  bool // .kafka_cleanshutdown is there, and is removed by the start
-	// Reached is false when the start fails before the partitions of this directory are loaded.
+	// Reached is false when the partitions of this directory are not loaded: the start fails before, or
+	// its meta.properties is refused.
 	Reached bool
 	// Ignored are checkpoint files that are read as if they were empty, each a sentence.
 	Ignored    []string
@@ -87,6 +91,8 @@ type StartedPartition struct {
 	Outcome Outcome
 	Why     string
 	*Loaded
+	// Skipped: StartOptions.Only left it out, and Loaded says nothing but OK.
+	Skipped bool
 	// Stray says why the directory is renamed to -stray, "" if it is not.
 	Stray string
 	// Err is a failed read: nothing is known of the load, and Loaded is nil.
@@ -223,6 +229,10 @@ func (s *starter) loadAll(ctx context.Context) error {
 // load loads one partition directory.
 func (s *starter) load(ctx context.Context, d *StartedDir, sp *StartedPartition) {
 	p := sp.Partition
+	if s.opt.Only != nil && !s.opt.Only(p) {
+		sp.Skipped, sp.Loaded = true, &Loaded{Outcome: OK}
+		return
+	}
 	in := LoadInput{
 		Version: s.opt.Version, Clean: d.Clean, NowMs: s.opt.NowMs,
 		// KafkaServer starts its LogManager with isStray = false, and knows topics without an id.

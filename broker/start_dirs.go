@@ -63,7 +63,7 @@ func (s *starter) names() {
 		if s.out.BeforeLogs {
 			d.Reached = false
 		}
-		if d.LogDir.Partial || d.LogDir.Bare && !wholeDir(d.LogDir) {
+		if d.LogDir.Partial || d.LogDir.Bare && !wholeDir(d.LogDir) || refusedMeta(d.LogDir) {
 			continue
 		}
 		check := func(shown, name string) {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"kafsck/internal/wire"
@@ -15,6 +16,7 @@ import (
 //	                          KRaft 4.x, 3.7+     KRaft 3.x              ZooKeeper
 //	file missing              abort               abort                  written anew
 //	file does not parse       directory offline   directory offline      directory offline
+//	… where the metadata lie  abort               abort                  there is none
 //	none that parses          abort               abort                  written anew
 //	no node.id, cluster.id    abort               abort                  taken from the configuration
 //	ids differ                abort               abort                  abort
@@ -37,7 +39,8 @@ func (s *starter) identity() {
 			continue
 		case ld.Meta == nil:
 			continue // a failed read; told by the discovery
-		case ld.Meta.Malformed != nil:
+		case refusedMeta(ld):
+			d.Reached, d.Marker = false, false // for LogManager it is offline from the beginning (initialOfflineDirs)
 			d.offline(ld.MetaFile.Path, "meta.properties is refused: %s", ld.Meta.Malformed)
 			continue
 		}
@@ -52,7 +55,48 @@ func (s *starter) identity() {
 		}
 	}
 	s.compareIDs(ids, zk)
+	if !zk {
+		s.metadataIdentity()
+	}
 	s.out.BeforeLogs = s.out.Outcome == BrokerAborts
+}
+
+// refusedMeta reports whether a log directory has a meta.properties that does not parse.
+func refusedMeta(ld *logdir.LogDir) bool {
+	return ld.MetaFile != nil && ld.Meta != nil && ld.Meta.Malformed != nil
+}
+
+// metadataDir is the metadata log directory: metadata.log.dir, and without that the first of
+// log.dirs. The configuration is not among the inputs: the directory with __cluster_metadata-0 tells,
+// and where none has one the first is taken, which is not sure.
+func (s *starter) metadataDir() (dir *StartedDir, sure bool) {
+	for _, d := range s.out.Dirs {
+		if d.LogDir.Metadata != nil {
+			return d, true
+		}
+	}
+	if len(s.out.Dirs) == 0 {
+		return nil, false
+	}
+	return s.out.Dirs[0], len(s.out.Dirs) == 1
+}
+
+// metadataIdentity ends the start where the meta.properties of the metadata log directory does not
+// parse: that directory alone cannot be gone without.
+func (s *starter) metadataIdentity() {
+	home, sure := s.metadataDir()
+	for _, d := range s.out.Dirs {
+		switch {
+		case !refusedMeta(d.LogDir):
+		case d == home:
+			s.abort(d.LogDir.MetaFile.Path, "it is refused (%s), and lies in the metadata log directory (RuntimeException: Encountered I/O error in metadata log directory)", d.LogDir.Meta.Malformed)
+			if !sure {
+				s.out.Order = fmt.Sprintf("the broker starts without %s, if its metadata.log.dir is another directory: there is no __cluster_metadata-0 in any", d.LogDir.Path)
+			}
+		case !sure:
+			s.out.Order = fmt.Sprintf("the broker aborts if %s is its metadata log directory (metadata.log.dir, or else the first of log.dirs): there is no __cluster_metadata-0 in any", d.LogDir.Path)
+		}
+	}
 }
 
 type metaIn struct {

@@ -32,7 +32,8 @@ func (s *starter) metadata(ctx context.Context) error {
 		if p == nil {
 			continue
 		}
-		if first != nil {
+		passedOver := refusedMeta(d.LogDir) // nobody looks for a second metadata log there
+		if first != nil && !passedOver {
 			s.beforeLogs(p.Dir, "there is a second metadata log beside %s (KafkaException: Found unexpected metadata location)", first.Dir)
 		}
 		first = cmp.Or(first, p)
@@ -46,8 +47,8 @@ func (s *starter) metadata(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if sp.Err != nil {
-			continue // told by settle
+		if sp.Err != nil || passedOver {
+			continue // a failed read is told by settle
 		}
 		switch {
 		case p.MetaFile == nil:

@@ -1,8 +1,11 @@
 package broker_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +26,7 @@ func startOne(t *testing.T, opt broker.StartOptions, roots ...string) *broker.St
 	for _, b := range c.Brokers {
 		one.Dirs = append(one.Dirs, b.Dirs...)
 	}
+	slices.SortFunc(one.Dirs, func(a, b *logdir.LogDir) int { return strings.Compare(a.Path, b.Path) }) // one whose id is not known comes last
 	s, err := broker.Start(t.Context(), one, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +116,60 @@ func TestStartIdentity(t *testing.T) {
 		s := startOne(t, broker.StartOptions{Version: x.release}, filepath.Join(dir, "d0"), filepath.Join(dir, "d1"))
 		if s.Outcome != x.outcome || !strings.Contains(s.Why, x.why) {
 			t.Errorf("%s: %s, %q", x.name, s.Outcome, s.Why)
+		}
+	}
+}
+
+// TestStartWithoutMetaProperties: one of two disks has a meta.properties that is refused. Servers of
+// 4.3.1 with metadata.log.dir on either disk went on without the other one, and ended with
+// "Encountered I/O error in metadata log directory" where it was that (KafkaRaftServer.initializeLogDirs).
+func TestStartWithoutMetaProperties(t *testing.T) {
+	const sound = "version=1\nnode.id=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAg\n"
+	for _, x := range []struct {
+		metadata, refused string // disks
+		outcome           broker.Outcome
+		or                string
+	}{
+		{"d0", "d0", broker.BrokerAborts, ""},
+		{"d0", "d1", broker.DirOffline, ""},
+		{"d1", "d0", broker.DirOffline, ""},
+		{"d1", "d1", broker.BrokerAborts, ""},
+		{"", "d0", broker.BrokerAborts, "the broker starts without d0"},
+		{"", "d1", broker.DirOffline, "the broker aborts if d1"},
+		{"d0 d1", "d1", broker.DirOffline, ""}, // nobody looks for a second metadata log there
+	} {
+		for _, v := range []broker.Version{broker.Latest, {Major: 3, Minor: 3}} {
+			dir := t.TempDir()
+			for _, disk := range []string{"d0", "d1"} {
+				root := filepath.Join(dir, disk)
+				text := sound
+				if disk == x.refused {
+					text = strings.Replace(sound, "node.id", "node-id", 1)
+				}
+				err := os.MkdirAll(filepath.Join(root, "not a partition"), 0o755)
+				if disk != x.refused {
+					err = os.Remove(filepath.Join(root, "not a partition"))
+				}
+				if strings.Contains(x.metadata, disk) {
+					err = errors.Join(err, os.Mkdir(filepath.Join(root, "__cluster_metadata-0"), 0o755))
+				}
+				err = errors.Join(err, os.WriteFile(filepath.Join(root, "meta.properties"), []byte(text), 0o644),
+					os.WriteFile(filepath.Join(root, "log-start-offset-checkpoint"), []byte("0\n0\n"), 0o644),
+					os.WriteFile(filepath.Join(root, ".kafka_cleanshutdown"), nil, 0o644))
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := startOne(t, broker.StartOptions{Version: v}, filepath.Join(dir, "d0"), filepath.Join(dir, "d1"))
+			name := fmt.Sprintf("metadata on %q, %s refused, Kafka %s", x.metadata, x.refused, v)
+			if s.Outcome != x.outcome || s.BeforeLogs != (x.outcome == broker.BrokerAborts) || !strings.Contains(s.Order, x.or) || (s.Order == "") != (x.or == "") {
+				t.Errorf("%s: %s (%s), before the logs %v, or %q", name, s.Outcome, s.Why, s.BeforeLogs, s.Order)
+			}
+			for _, d := range s.Dirs {
+				if refused := filepath.Base(d.LogDir.HostPath) == x.refused; refused != (d.Outcome == broker.DirOffline) || d.Marker == refused || x.outcome == broker.DirOffline && d.Reached == refused {
+					t.Errorf("%s: %s is %s, reached %v, its marker goes %v", name, d.LogDir.Path, d.Outcome, d.Reached, d.Marker)
+				}
+			}
 		}
 	}
 }

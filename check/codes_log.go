@@ -12,4 +12,8 @@ var logCodes = []Code{
 		How:   "Files deleted by hand to free space, a copy that left them out, a kill between the deletion and the write of the checkpoint.",
 		Kafka: "Starts at the first segment that is there, as after retention. Consumers below it are reset by auto.offset.reset.",
 		Do:    "Nothing, if the records had served their time. Else copy the segments back from another replica before this broker is started."},
+	{Code: "message-format-falls-back", Scope: ScopeReplica, Severities: severities(note), Meaning: "Messages of format 0 or 1 stand behind batches or messages of a newer format.",
+		How:   "message.format.version (to Kafka 3.x) was lowered, or a follower of an older inter.broker.protocol.version was sent down-converted messages. Kafka 4.x writes format 2 only: newer segments of an old format were put there.",
+		Kafka: "Reads both. Messages of format 0 and 1 carry no leader epoch, those of format 0 no timestamp: followers cut at the high watermark again, and lookups by time pass them over.",
+		Do:    "Nothing for the data. Where nobody lowered the format look at where the file came from (kafsck dump shows the formats, kafsck diff what the other replicas have)."},
 }

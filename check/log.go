@@ -104,6 +104,14 @@ func belowSegment(v *view, a replica.Anomaly) verdict {
 	return verdict{"batch-below-segment", damage}
 }
 
+// formatBack: what was set aside may be put together of several logs.
+func formatBack(v *view, _ replica.Anomaly) verdict {
+	if v.log.State != replica.Live && v.log.State != replica.Future {
+		return verdict{}
+	}
+	return verdict{"message-format-falls-back", note}
+}
+
 func backwards(v *view, a replica.Anomaly) verdict {
 	if v.overlap[a.Segment] {
 		return verdict{"segment-overlap", damage}
@@ -168,6 +176,7 @@ var rules = []rule{
 	{replica.Gap, insideGap, plural("gap in the offsets of a log that is not compacted", "gaps in the offsets of a log that is not compacted")},
 	{replica.SegmentGap, gap("segment-gap", loss), plural("gap between the offsets of two segments of a log that is not compacted", "gaps between the offsets of segments of a log that is not compacted")},
 	{replica.BelowSegment, belowSegment, plural("batch lies below the base offset of its segment", "batches lie below the base offsets of their segments")},
+	{replica.FormatBack, formatBack, plural("message of an older format stands behind a newer one", "messages of an older format stand behind newer ones")},
 	{replica.EmbeddedBatch, is("embedded-batch", note), plural("whole batch lies inside damaged bytes; it is not part of the log", "whole batches lie inside damaged bytes; they are not part of the log")},
 }
 

@@ -102,6 +102,8 @@ func TestLogs(t *testing.T) {
 		{"batch base=4 records=1 epoch=4\nbatch base=9 records=1 epoch=4", "duplicate-offsets", finding.Damage},
 		{"batch base=2147483700 records=1 epoch=4", "segment-offset-overflow", finding.Warning},
 		{"segment 20\nbatch base=20 records=1 epoch=4", "segment-gap", finding.Loss},
+		{"message magic=1 base=9 count=2", "message-format-falls-back", finding.Note},
+		{"segment 9\nmessage magic=0 base=9 count=2", "message-format-falls-back", finding.Note},
 		{"segment 7\nbatch base=7 records=2 epoch=4\nbatch base=9 records=2 epoch=4\nbatch base=11 records=2 epoch=4", "segment-overlap", finding.Damage},
 	} {
 		got := findings(t, sound+tc.damage+"\n", false)

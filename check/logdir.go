@@ -7,7 +7,6 @@ import (
 
 	"kafsck/checkpoint"
 	"kafsck/finding"
-	"kafsck/kraft"
 	"kafsck/logdir"
 )
 
@@ -272,24 +271,5 @@ func StaleQuorumState(p *logdir.Partition, name string, raftEpoch int32) []findi
 	f := raise("quorum-state", warning, Subject{Broker: name}.At(p.QuorumStateFile.Path), fmt.Sprintf("quorum-state names epoch %d, the metadata log has epoch %d", q.LeaderEpoch, raftEpoch),
 		finding.Evidence{Claim: p.QuorumStateFile.Path, Want: fmt.Sprintf("epoch %d or above", raftEpoch), Got: fmt.Sprint(q.LeaderEpoch)})
 	f.Kafka = "Logs a warning and takes the log's epoch; whom it voted for in that epoch is not known any more."
-	return []finding.Finding{f}
-}
-
-// MetadataLog judges what a replay of the metadata log of a directory met in its segments; what is
-// wrong with snapshots [MetadataSnapshots] tells.
-func MetadataLog(p *logdir.Partition, name string, l *kraft.Log) []finding.Finding {
-	list := slices.DeleteFunc(slices.Clone(l.Damaged), func(d kraft.Damage) bool { return isSnapshot(d.File) })
-	n := len(list) + l.DamagedDropped
-	if len(list) == 0 {
-		return nil
-	}
-	first := list[0]
-	at := Subject{Broker: name}.At(p.Dir + "/" + first.File)
-	at.Position = first.Pos
-	f := raise("metadata-log-damaged", damage, at, count(n, "part of the cluster metadata log cannot be read", "parts of the cluster metadata log cannot be read"))
-	f.Count = n
-	for _, d := range list[:min(len(list), maxExamples)] {
-		f.Evidence = append(f.Evidence, says("%s/%s position %d: %s", p.Dir, d.File, d.Pos, d.Why))
-	}
 	return []finding.Finding{f}
 }

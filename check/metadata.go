@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kafsck/finding"
+	"kafsck/internal/wire"
 	"kafsck/kraft"
 	"kafsck/logdir"
 )
@@ -76,12 +77,7 @@ func snapshotUnusable(p *logdir.Partition, s Subject, l *kraft.Log) []finding.Fi
 	for _, d := range bad[:min(len(bad), maxExamples-1)] {
 		f.Evidence = append(f.Evidence, says("%s/%s position %d: %s", p.Dir, d.File, d.Pos, d.Why))
 	}
-	var whole *kraft.Snapshot
-	for i := range l.Snapshots {
-		if x := &l.Snapshots[i]; x.Complete && x.EndOffset >= l.StartOffset && !strings.HasSuffix(x.Name, ".deleted") {
-			whole = x
-		}
-	}
+	whole := wholeSnapshot(l)
 	switch {
 	case whole == nil && l.StartOffset > 0:
 		f.Evidence = append(f.Evidence, says("no whole snapshot reaches the log start, %d: the state before it cannot be read from this directory", l.StartOffset))
@@ -95,6 +91,12 @@ func snapshotUnusable(p *logdir.Partition, s Subject, l *kraft.Log) []finding.Fi
 
 // isSnapshot tells the names of snapshots from those of segments.
 func isSnapshot(name string) bool { return strings.Contains(name, ".checkpoint") }
+
+// setAside tells the names of files that wait to be deleted.
+func setAside(name string) bool { return strings.HasSuffix(name, ".deleted") }
+
+// metadataTopicID is Uuid.METADATA_TOPIC_ID.
+var metadataTopicID = wire.UUID{15: 1}
 
 // snapshotConflict: a snapshot is the state of the log before its end offset, and its epoch that of
 // the last record before it (Snapshots, SnapshotWriter).

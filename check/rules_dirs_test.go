@@ -29,6 +29,8 @@ var dirFaults = []fault{
 	{"§7.1, §15.1", "what the start of a broker does with all of these", nil, "TestStartOutcomes TestStartIdentity TestStartStrays"},
 	{"§7.1, K9", "files that the broker's user may not read", codes("file-unreadable"), "BR-76a BR-76b TestUnreadableFile"},
 	{"K12", "torn batches, empty snapshots and unfinished checkpoints of several partitions at once", codes("out-of-space-pattern"), "BR-87"},
+	{"§7.4", "a leader-epoch-checkpoint or partition.metadata of the metadata log that cannot be parsed, or another topic's id in it", codes("epoch-file-malformed", "partition-metadata-malformed", "topic-id-mismatch"), "TestDirectoriesAndNodes"},
+	{"§7.4", "records that are missing between two segments of the metadata log", codes("metadata-log-damaged"), "TestDirectoriesAndNodes"},
 	{"§7.4, §9.7", "a metadata log that begins above 0 without a snapshot that reaches its start", codes("metadata-snapshot-missing"), "TestDirectoriesAndNodes"},
 	{"§9.7, §15.1", "a snapshot without its footer, cut or damaged, with older ones left or without", codes("metadata-snapshot-unusable"), "TestDirectoriesAndNodes"},
 	{"§9.7", "a snapshot of another raft epoch, or of another content than the log up to there", codes("metadata-snapshot-conflict"), "TestDirectoriesAndNodes BR-77"},

@@ -40,6 +40,8 @@ var faults = []fault{
 	{"§2.3, K11", "the delete horizon bit, and a base timestamp that is a horizon", nil, "BR-86c TestProducers"},
 	{"§2.3, K13", "the header's largest timestamp is not that of the records", codes("max-timestamp-mismatch"), "BR-95a"},
 	{"§2.3, K13", "no timestamps at all (format 0, or -1)", nil, "BR-95b TestProducers"},
+	{"§2.4, K11", "messages of format 0 or 1 behind batches of a newer format", codes("message-format-falls-back"), "TestLogs"},
+	{"§2.4, K11", "formats that change from old to new midway", nil, "old-formats"},
 	{"§2.4", "a length that points past the end, a torn last batch", codes("torn-tail"), "BR-33a BR-33b"},
 	{"§2.4, K11", "a magic byte above 2, or negative", codes("batch-magic-unknown"), "BR-86a"},
 	{"§2.5", "a record's length, header count or key length that does not fit; bytes left over", codes("inner-record-invalid"), "BR-26a BR-26b"},

@@ -10,6 +10,7 @@ import (
 
 	"kafsck/internal/rofs"
 	"kafsck/logdir"
+	"kafsck/segment"
 )
 
 // maxChanged is how many files a note about changes names.
@@ -38,7 +39,7 @@ func (x *changed) look(f *logdir.File) {
 	case errors.Is(err, fs.ErrNotExist):
 		what = "was deleted or renamed"
 	case err != nil:
-		x.failed = append(x.failed, logdir.PathError{Path: f.Path, Err: fmt.Errorf("asking whether it changed: %w", plainRead(err))})
+		x.failed = append(x.failed, logdir.PathError{Path: f.Path, Err: fmt.Errorf("asking whether it changed: %w", segment.PlainCause(err))})
 		return
 	case info.Size() > f.Size:
 		what = fmt.Sprintf("grew by %s bytes", humanize.Comma(info.Size()-f.Size))

@@ -145,12 +145,7 @@ func decoderOf(topic string) dumpKind {
 	if !ok {
 		return dumpNothing
 	}
-	for k, of := range topicDecoders {
-		if of == t {
-			return k
-		}
-	}
-	return dumpNothing
+	return dumpKind(t.Kind())
 }
 
 // isLog tells files that are framed in batches.

@@ -140,7 +140,7 @@ func (l *logDump) decode(rec *report.DumpRecord) {
 		return
 	}
 	r := topic.Decode(rec.Key, rec.Value)
-	rec.Decoded = report.DecodedTopic(string(kind), &r)
+	rec.Decoded = r.Decoded()
 	if err := r.Err; err != nil {
 		rec.Why = err.Error()
 		rec.Unknown = errors.Is(err, internaltopic.ErrUnknownType) || errors.Is(err, internaltopic.ErrFrameVersion) || errors.Is(err, internaltopic.ErrVersion)

@@ -13,13 +13,14 @@ import (
 	"kafsck/logdir"
 	"kafsck/replica"
 	"kafsck/report"
+	"kafsck/segment"
 )
 
 // takeAgainst makes the broker of --against the leader of all partitions there.
 func (x *exporter) takeAgainst(c *logdir.Case, opt *incident.Options) error {
 	host, err := realPath(x.o.against)
 	if err != nil {
-		return fmt.Errorf("--against %s: %w", x.o.against, plainRead(err))
+		return fmt.Errorf("--against %s: %w", x.o.against, segment.PlainCause(err))
 	}
 	x.against = host
 	leaders := map[string]int32{}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"kafsck/logdir"
 	"kafsck/manifest"
 	"kafsck/report"
+	"kafsck/segment"
 )
 
 type manifestOptions struct {
@@ -119,24 +119,11 @@ func runManifest(ctx context.Context, a *app, args []string, o *manifestOptions)
 	return report.ManifestWritten(a.stdout, o.out, n.files, n.bytes, args)
 }
 
-// inside reports whether a file lies below a directory, symbolic links resolved.
+// inside reports whether a file lies below a directory, symbolic links resolved; a file in a folder
+// that is not there lies nowhere.
 func inside(file, dir string) bool {
-	parent, err := filepath.Abs(filepath.Dir(filepath.Clean(file)))
-	if err == nil {
-		parent, err = filepath.EvalSymlinks(parent)
-	}
-	if err != nil {
-		return false
-	}
-	root, err := filepath.Abs(dir)
-	if err == nil {
-		root, err = filepath.EvalSymlinks(root)
-	}
-	if err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(root, parent)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	in, err := outfile.Inside(file, dir)
+	return err == nil && in
 }
 
 // openTrees lists the files of all PATHs. What cannot be looked at is complained about.
@@ -151,7 +138,7 @@ func (a *app) openTrees(args []string) (files []listed, closeAll func(), err err
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, closeAll, fmt.Errorf("%s: %w", arg, plainRead(err))
+			return nil, closeAll, fmt.Errorf("%s: %w", arg, segment.PlainCause(err))
 		}
 		dir, only := arg, ""
 		if !info.IsDir() {
@@ -197,17 +184,9 @@ func (a *app) openTrees(args []string) (files []listed, closeAll func(), err err
 // cannotRead keeps a failed read for the JSON lines and complains about it.
 func (a *app) cannotRead(name string, err error) {
 	a.fail(exitIncomplete)
-	err = plainRead(err)
+	err = segment.PlainCause(err)
 	a.unread = append(a.unread, logdir.PathError{Path: name, Err: err})
 	a.complain("%s: %v", name, err)
-}
-
-// plainRead is a failed read without the name, which the reader is told beside it.
-func plainRead(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 func (a *app) printManifest(ctx context.Context, files []listed) error {

@@ -122,7 +122,7 @@ func verbOf(root *cobra.Command, words []string) *cobra.Command {
 }
 
 // carriedValues are the flags with one value that another verb needs for the same answer.
-var carriedValues = []string{"min-isr", "server-properties", "acks", "server-log-zone", "kafka"}
+var carriedValues = []string{"min-isr", "server-properties", "acks", "server-log-zone", "kafka", "prefer"}
 
 // carried are the flags of a call that a verb must have again. Partitions that extra words
 // name take the place of those of the call.

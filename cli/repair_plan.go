@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,9 @@ type repairPlanOptions struct {
 	judge      judgeOptions
 	kafka      versionFlag
 	only, skip []string
+	truncate   []string
+	cutEpoch   []string
+	rescan     []string
 	out        string
 	all        bool
 }
@@ -45,6 +50,10 @@ for your word: it is done only when named, with --only here, with --confirm at
 repair apply, or by "confirmed": true in the plan. What a broker mends by itself at
 its next start is planned with --all alone; torn and zero tails always are.
 
+--truncate and --truncate-epoch plan a cut that no finding calls for: between two
+batches, of one broker's copy, with what goes and who else holds it. It waits for your
+word too. --rescan lowers the recovery point and takes the clean marker away.
+
 --out writes the plan as a document to review and edit. It rests on the SHA-256 of
 every file of the directories that it mends: repair apply refuses when one of them
 has changed.` + pathHelp + exitHelp(
@@ -61,15 +70,26 @@ has changed.` + pathHelp + exitHelp(
 	f := cmd.Flags()
 	o.input.addFlags(f)
 	o.judge.addFlags(f)
-	f.Var(&o.kafka, "kafka", "the `RELEASE` of Kafka that is to start on the result, such as 3.9")
+	f.Var(&o.kafka, "kafka", fmt.Sprintf("the `RELEASE` of Kafka that is to start on the result, such as 3.9 (default: what the directories and the metadata say, else %s)", broker.Latest))
 	f.StringSliceVar(&o.only, "only", nil, "these actions alone, by `KIND` or id; that confirms them")
 	f.StringSliceVar(&o.skip, "skip", nil, "leave these actions out, by `KIND` or id")
+	f.StringArrayVar(&o.truncate, "truncate", nil, "plan to cut a log at an offset: `[BROKER:]TOPIC-PARTITION@OFFSET` (repeatable)")
+	f.StringArrayVar(&o.cutEpoch, "truncate-epoch", nil, "plan to cut a log where a leader epoch ends: `[BROKER:]TOPIC-PARTITION@EPOCH` (repeatable)")
+	f.StringArrayVar(&o.rescan, "rescan", nil, "plan to have a log read whole at the next start: `[BROKER:]TOPIC-PARTITION` (repeatable)")
 	f.StringVar(&o.out, "out", "", "write the plan to the new `FILE`")
 	f.BoolVar(&o.all, "all", false, "also what a broker mends at its next start, and leftovers that do no harm")
 	return cmd
 }
 
 func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *repairPlanOptions) error {
+	cuts, err := o.truncations()
+	if err != nil {
+		return err
+	}
+	scans, err := o.rescans()
+	if err != nil {
+		return err
+	}
 	var file *outfile.File
 	if o.out != "" {
 		for _, p := range args {
@@ -77,7 +97,6 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 				return &failure{exitRefused, fmt.Errorf("%s lies below the input %s, which is never changed; nothing was written", o.out, p)}
 			}
 		}
-		var err error
 		if file, err = outfile.Create(o.out); errors.Is(err, outfile.ErrExists) {
 			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
 		} else if err != nil {
@@ -100,7 +119,7 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	var unread []logdir.PathError
 	hashing := &progress{}
 	plan, err := repair.Build(ctx, s.inc, repair.BuildOptions{
-		Kafsck: version(), Kafka: broker.Version(o.kafka), Now: time.Now(), All: o.all, Only: o.only, Skip: o.skip, Findings: s.findings,
+		Kafsck: version(), Kafka: broker.Version(o.kafka), KafkaNamed: cmd.Flags().Changed("kafka"), Now: time.Now(), All: o.all, Only: o.only, Skip: o.skip, Truncate: cuts, Rescan: scans, Findings: s.findings,
 		Typed: s.paths.Typed,
 		Seen: func(p *incident.Partition) {
 			s.scope.Add(p, absent(p))
@@ -152,6 +171,55 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	return done(ctx, t.Print(a.stdout))
 }
 
+// truncations are the cuts of --truncate and --truncate-epoch.
+func (o *repairPlanOptions) truncations() ([]repair.Truncation, error) {
+	var out []repair.Truncation
+	for i, typed := range slices.Concat(o.truncate, o.cutEpoch) {
+		flag, bits, unit := "--truncate", 64, "OFFSET"
+		if i >= len(o.truncate) {
+			flag, bits, unit = "--truncate-epoch", 32, "EPOCH"
+		}
+		t := repair.Truncation{Typed: flag + " " + typed}
+		at := strings.LastIndexByte(typed, '@')
+		number, err := strconv.ParseInt(typed[at+1:], 10, bits)
+		if at < 0 || err != nil || number < 0 || !nameCopy(&t, typed[:at]) {
+			return nil, usagef("%s: want [BROKER:]TOPIC-PARTITION@%s, such as 1:orders-0@%d", t.Typed, unit, map[bool]int{true: 7, false: 1200}[bits == 32])
+		}
+		if t.Offset = number; bits == 32 {
+			t.Offset, t.Epoch = 0, &[]int32{int32(number)}[0]
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// rescans are the logs of --rescan.
+func (o *repairPlanOptions) rescans() ([]repair.Truncation, error) {
+	var out []repair.Truncation
+	for _, typed := range o.rescan {
+		t := repair.Truncation{Typed: "--rescan " + typed}
+		if !nameCopy(&t, typed) {
+			return nil, usagef("%s: want [BROKER:]TOPIC-PARTITION, such as 1:orders-0", t.Typed)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// nameCopy takes [BROKER:]TOPIC-PARTITION apart, and reports whether it is that.
+func nameCopy(t *repair.Truncation, name string) bool {
+	if broker, rest, ok := strings.Cut(name, ":"); ok {
+		id, err := strconv.ParseInt(broker, 10, 32)
+		if err != nil || id < 0 {
+			return false
+		}
+		name, t.Broker = rest, &[]int32{int32(id)}[0]
+	}
+	dir, err := logdir.ParseDirName(name)
+	t.Topic, t.Partition = dir.Topic, dir.Partition
+	return err == nil && dir.State == logdir.Live
+}
+
 func writePlan(f *outfile.File, plan *repair.Plan) error {
 	b, err := plan.Encode()
 	if err != nil {
@@ -166,6 +234,12 @@ func writePlan(f *outfile.File, plan *repair.Plan) error {
 // planFailed gives a plan that could not be made its exit code.
 func (a *app) planFailed(s *session, err error) error {
 	if x, ok := errors.AsType[*repair.Unnamed](err); ok {
+		return usagef("%s", x)
+	}
+	if x, ok := errors.AsType[*repair.Uncut](err); ok {
+		return usagef("%s", x)
+	}
+	if x, ok := errors.AsType[*repair.NeedRelease](err); ok {
 		return usagef("%s", x)
 	}
 	if _, ok := errors.AsType[*repair.Running](err); ok || repair.Changed(err) || errors.Is(err, manifest.ErrChanging) {

@@ -74,7 +74,7 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 	o.judge.addAllFlag(cmd.Flags())
 	o.judge.addFailOnFlag(cmd.Flags())
 
-	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newHistoryCommand(a), newTxnsCommand(a), newGroupsCommand(a), newPredictCommand(a), newDumpCommand(a), newRepairCommand(a), newManifestCommand(a), newExportCommand(a), newExplainCommand(a), newDemoCommand(a), newTUICommand(a), newCompletionCommand(a))
+	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newHistoryCommand(a), newTxnsCommand(a), newGroupsCommand(a), newPredictCommand(a), newDumpCommand(a), newRepairCommand(a), newSalvageCommand(a), newManifestCommand(a), newExportCommand(a), newExplainCommand(a), newDemoCommand(a), newTUICommand(a), newCompletionCommand(a))
 	cmd.SetHelpCommand(newHelpCommand())
 	refuseArgs(cmd)
 	return cmd

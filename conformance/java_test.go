@@ -55,7 +55,7 @@ func startDumpTool() (*dumpTool, error) {
 	if err := needJars(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("java", "-Xmx512M", "-XX:+UseSerialGC", "-cp", classPath(ourClasses), "DumpServer")
+	cmd := exec.Command("java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classPath(ourClasses), "DumpServer")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

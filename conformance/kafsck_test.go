@@ -44,3 +44,14 @@ func runJSON(t *testing.T, kafsck string, wantCode int, args ...string) []map[st
 	}
 	return lines
 }
+
+// recordsOf are the record lines that kafsck prints.
+func recordsOf(t *testing.T, kafsck string, args ...string) (out []map[string]any) {
+	t.Helper()
+	for _, m := range runJSON(t, kafsck, 0, args...) {
+		if m["type"] == "record" {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -29,6 +29,9 @@ var forks = []fork{
 	{"even", 20, 25, 25},    // both end at the same offset
 	{"silent", 30, 20, 0},   // the winner writes nothing: its epoch begins at its end
 	{"behind", 35, 0, 0},    // no fork at all
+	// The old leader's leader-epoch-checkpoint is damaged before it comes back, and then:
+	{"regenerated", 30, 25, 10},
+	{"emptied", 30, 25, 10},
 }
 
 // scenario is live/forks.py under way.
@@ -39,8 +42,9 @@ type scenario struct {
 	out  *bufio.Reader
 }
 
-// startScenario starts the brokers and waits until the forks are made.
-func startScenario(t *testing.T, port int) *scenario {
+// startScenario starts the brokers and waits until the forks are made. way: "kill" or "stop", how broker 1
+// goes.
+func startScenario(t *testing.T, port int, way string) *scenario {
 	t.Helper()
 	libs, err := filepath.Abs("target/lab")
 	if err != nil {
@@ -53,7 +57,7 @@ func startScenario(t *testing.T, port int) *scenario {
 		}
 	}
 	s := &scenario{t: t, root: t.TempDir()}
-	cmd := exec.Command("python3", "live/forks.py", lab, libs, s.root, fmt.Sprint(port))
+	cmd := exec.Command("python3", "live/forks.py", lab, libs, s.root, fmt.Sprint(port), way)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -118,7 +122,8 @@ func (s *scenario) records(name string) map[string]int64 {
 
 // truncations are the offsets to which a broker's fetchers truncated a partition, in order.
 func truncations(log, partition string) (offsets []int64) {
-	re := regexp.MustCompile(`Truncating partition ` + regexp.QuoteMeta(partition) + ` with TruncationState\(offset=(\d+)`)
+	p := regexp.QuoteMeta(partition)
+	re := regexp.MustCompile(`(?:Truncating partition ` + p + ` with TruncationState\(offset=|Reset fetch offset for partition ` + p + ` from \d+ to current leader's latest offset )(\d+)`)
 	for _, m := range re.FindAllStringSubmatch(log, -1) {
 		n, err := strconv.ParseInt(m[1], 10, 64)
 		if err == nil {
@@ -216,10 +221,75 @@ func (s *scenario) compare(lines []map[string]any, leader, follower int) {
 // own log, what is lost with what a client can read.
 func TestLiveLeaders(t *testing.T) {
 	kafsck := buildKafsck(t)
-	s := startScenario(t, 19440)
+	// A killed broker's recovery reads the last segment, and finds its epochs again.
+	s := startScenario(t, 19440, "stop")
+	s.damageEpochs(kafsck)
 	lines := runJSON(t, kafsck, 1, "predict", "leader", "--json", filepath.Join(s.root, "stage"))
 	s.goOn("")
 	s.compare(lines, 2, 1)
+	s.compareEpochs(kafsck)
+}
+
+// damageEpochs fills broker 1's epoch file of one topic with zeros and has kafsck repair it where it
+// lies, and empties that of another topic, as some guides advise.
+func (s *scenario) damageEpochs(kafsck string) {
+	t := s.t
+	t.Helper()
+	node := filepath.Join(s.root, "lab", "node1")
+	const name = "leader-epoch-checkpoint"
+	for _, f := range []struct{ file, text string }{
+		{filepath.Join(node, "regenerated-0", name), strings.Repeat("\x00", 64)},
+		{filepath.Join(node, "emptied-0", name), ""},
+		{filepath.Join(s.root, "stage", "broker-1", "emptied-0", name), ""}, // for the prediction
+	} {
+		if err := os.WriteFile(f.file, []byte(f.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := filepath.Join(s.root, "plan.json")
+	for _, step := range []struct {
+		code int
+		args []string
+	}{
+		{1, []string{"repair", "plan", "--topic", "regenerated", "--only", "rewrite-epochs", "--out", plan, node}}, // 1: there is something to repair
+		{0, []string{"repair", "apply", "--in-place", plan}},
+	} {
+		if code, text := run(kafsck, step.args...); code != step.code {
+			t.Fatalf("kafsck %s: exit code %d: %s", strings.Join(step.args, " "), code, text)
+		}
+	}
+}
+
+// compareEpochs: with the regenerated file the old leader cut where the lines part, with the emptied one
+// it kept records that nobody else has.
+func (s *scenario) compareEpochs(kafsck string) {
+	t := s.t
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.root, "follower.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fork, leaderEnd = 30, 40
+	if did := truncations(string(b), "regenerated-0"); len(did) == 0 || did[len(did)-1] != fork {
+		t.Errorf("with the regenerated file broker 1 truncates to %v, want %d", did, fork)
+	}
+	if did := truncations(string(b), "emptied-0"); len(did) == 0 || did[len(did)-1] != leaderEnd {
+		t.Errorf("with the emptied file broker 1 truncates to %v, want %d", did, leaderEnd)
+	}
+	values := func(node, topic string) (out []string) {
+		for _, r := range recordsOf(t, kafsck, "export", filepath.Join(s.root, "lab", node, topic+"-0")) {
+			out = append(out, fmt.Sprint(r["offset"], r["leaderEpoch"], r["value"]))
+		}
+		return out
+	}
+	if old, leader := values("node1", "regenerated"), values("node2", "regenerated"); len(leader) != leaderEnd || !slices.Equal(old, leader) {
+		t.Errorf("with the regenerated file broker 1 has %v, its leader %v", old, leader)
+	}
+	// What is left of its own line depends on where the batches end.
+	old, leader := values("node1", "emptied"), values("node2", "emptied")
+	if len(leader) != leaderEnd || len(old) <= fork || !slices.Equal(old[:fork], leader[:fork]) || slices.Contains(leader, old[fork]) {
+		t.Errorf("with the emptied file broker 1 has %v, its leader %v", old, leader)
+	}
 }
 
 func grep(text, word string) (out []string) {

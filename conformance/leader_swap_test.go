@@ -14,7 +14,7 @@ import (
 // The controller must elect that broker, and what follows must be what was predicted.
 func TestLiveAdvice(t *testing.T) {
 	kafsck := buildKafsck(t)
-	s := startScenario(t, 19450)
+	s := startScenario(t, 19450, "kill")
 	lines := runJSON(t, kafsck, 1, "predict", "leader", "--json", filepath.Join(s.root, "stage"))
 	var commands []string
 	for _, f := range forks {

@@ -39,7 +39,7 @@ func oracle(t *testing.T, mode []string, requests []any) []json.RawMessage {
 		}
 		in.Write(append(line, '\n'))
 	}
-	cmd := exec.Command("java", append([]string{"-Xmx512M", "-XX:+UseSerialGC", "-Djava.io.tmpdir=" + inMemory(t), "-cp", classPath(oracleClasses), "Oracle"}, mode...)...)
+	cmd := exec.Command("java", append([]string{"-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.io.tmpdir=" + inMemory(t), "-cp", classPath(oracleClasses), "Oracle"}, mode...)...)
 	cmd.Stdin = &in
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -89,16 +89,6 @@ func TestLivePutBack(t *testing.T) {
 	}
 }
 
-func recordsOf(t *testing.T, kafsck string, args ...string) (out []map[string]any) {
-	t.Helper()
-	for _, m := range runJSON(t, kafsck, 0, args...) {
-		if m["type"] == "record" {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // payloads are what a producer can keep of records.
 func payloads(list []map[string]any) (out []string) {
 	for _, m := range list {

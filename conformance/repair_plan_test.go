@@ -23,7 +23,8 @@ import (
 // mendable is a folder of log directories to plan for: a case, or a stage of a recording.
 type mendable struct {
 	name, path string
-	now        int64 // shortly after its newest record, ms
+	now        int64    // shortly after its newest record, ms
+	asked      []string // more flags of repair plan
 	// kafka is the release that wrote it where that is one from before topic ids, "" else: the newest
 	// makes its directories -stray, or refuses its meta.properties.
 	kafka string
@@ -175,7 +176,7 @@ func mendableStages(t *testing.T, dir string) (out []mendable) {
 			abs = at
 		}
 		if hasLogDir(abs) {
-			out = append(out, mendable{name, abs, recordedNow(abs), oldRelease(t, p)})
+			out = append(out, mendable{name: name, path: abs, now: recordedNow(abs), kafka: oldRelease(t, p)})
 		}
 	}
 	return out
@@ -239,6 +240,7 @@ func mend(kafsck, dir string, m mendable) []*mended {
 		return proven.broken("%v", err)
 	}
 	args := []string{"repair", "plan", "--all", "--quiet", m.path, "--out", name}
+	args = append(args, m.asked...)
 	if m.kafka != "" {
 		args = append(args, "--kafka", m.kafka)
 	}
@@ -335,11 +337,11 @@ func loadMended(t *testing.T, all []*mended) {
 			var roots []string
 			for _, r := range m.done.Plan.Roots {
 				switch {
-				case r.Partition:
+				case r.Partition && !r.New:
 					m.broken("root %s is a partition directory", r.Path)
 				case slices.Contains(s.Roots, r.Name):
 					roots = append(roots, filepath.Join(m.out, filepath.FromSlash(r.Name)))
-				case r.Broker != nil && s.Broker != nil && *r.Broker == *s.Broker && !r.Source:
+				case r.Broker != nil && s.Broker != nil && *r.Broker == *s.Broker && !r.Source && !r.New:
 					roots = append(roots, r.Path) // a disk of it with nothing to mend
 				}
 			}

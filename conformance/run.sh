@@ -5,8 +5,8 @@
 #
 #   run.sh [--brokers] [GO-TEST-FLAG...]
 #
-# One short test starts brokers (TestLiveLeaders); --brokers also runs the long ones.
-# These need Python 3 and the lab beside the clone.
+# Two tests always start brokers, on forks and on repaired directories; --brokers also runs the long
+# ones, and brokers of older releases. These need Python 3 and the lab beside the clone.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -52,7 +52,13 @@ if [[ ${1:-} == --brokers ]]; then
 		echo "conformance: the tests with brokers need $lab" >&2
 		exit 1
 	fi
-	flags=(-tags broker -timeout 60m)
+	for version in 3.9.1 2.8.2; do
+		if newer_than "target/.lab-$version" "$lab"; then
+			mvn -q -B -Dstyle.color=never -f "$lab" -Dkafka.version="$version" dependency:copy-dependencies -DoutputDirectory="$PWD/target/lab-$version"
+			touch "target/.lab-$version"
+		fi
+	done
+	flags=(-tags broker -timeout 90m)
 fi
 
 go test -count=1 -timeout 25m ${flags[@]+"${flags[@]}"} "$@" ./...

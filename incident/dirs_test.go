@@ -119,6 +119,13 @@ func TestDirectoriesAndNodes(t *testing.T) {
 		{"a second disk of a node with a metadata log", "node-id-mismatch", finding.Damage, joined(under("c/data0", node), under("c/data1", second(t, healthy, node))), replace("c/data1/meta.properties", "node.id=1", "node.id=5"), "c/data1/meta.properties: node id 5"},
 
 		{"bootstrap.checkpoint with a flipped bit", "bootstrap-checkpoint-damaged", finding.Damage, node, patch("bootstrap.checkpoint", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }), "position"},
+		{"epochs of a metadata log that cannot be parsed", "epoch-file-malformed", finding.Damage, node, write("__cluster_metadata-0/leader-epoch-checkpoint", "garbage"), "version is not a number"},
+		{"partition.metadata of a metadata log that cannot be parsed", "partition-metadata-malformed", finding.Damage, node, write("__cluster_metadata-0/partition.metadata", "xx"), "malformed line: want"},
+		{"another topic's id on a metadata log", "topic-id-mismatch", finding.Damage, node, write("__cluster_metadata-0/partition.metadata", "version: 0\ntopic_id: EsUA7Qt4ORCftGrw8ka-hw\n"), "AAAAAAAAAAAAAAAAAAAAAQ"},
+		{"a backup in a metadata log", "bad-segment-name", finding.Damage, node, write("__cluster_metadata-0/foo.log", ""), "is not a number"},
+		{"an emptied segment below the newest snapshot", "metadata-log-damaged", finding.Warning, node, write("__cluster_metadata-0/00000000000000000523.log", ""), "offsets 534–567"},
+		{"an emptied segment above the newest snapshot", "metadata-log-damaged", finding.Damage, node, all(gone(newerSnapshot), write("__cluster_metadata-0/00000000000000000523.log", "")), "no whole snapshot reaches behind"},
+
 		{"no snapshot", "metadata-snapshot-missing", finding.Damage, node, gone(olderSnapshot, newerSnapshot), "begins at offset 523"},
 		{"snapshots below the log", "metadata-snapshot-missing", finding.Damage, node, all(moved(olderSnapshot, strings.Replace(olderSnapshot, "534", "434", 1)), gone(newerSnapshot)), "ends at 434"},
 		{"half a snapshot", "metadata-snapshot-unusable", finding.Damage, node, patch(newerSnapshot, func(b []byte) []byte { return b[:len(b)/2] }), "534-0000000002.checkpoint is whole, and the log goes on from there to 613"},

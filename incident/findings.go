@@ -327,6 +327,9 @@ func (inc *Incident) Findings() []finding.Finding {
 			name := cl.refs[b].Name
 			for _, d := range b.Dirs {
 				out = append(out, check.LogDir(d, name, inc.opt.Match)...)
+				if d.Metadata != nil {
+					out = append(out, check.MetadataFiles(d.Metadata, name)...)
+				}
 				if m := cl.disks[b].metadata; m != nil && d.Metadata != nil {
 					out = append(out, check.StaleQuorumState(d.Metadata, name, m.RaftEpoch)...)
 					out = append(out, check.MetadataLog(d.Metadata, name, m)...)

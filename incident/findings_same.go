@@ -111,7 +111,7 @@ func onePast(a, b *logdir.Partition) (fact, means string, err error) {
 			if first < 0 {
 				return "they hold no common offset", unknown, nil
 			}
-			return fmt.Sprintf("all %s records that both hold (%s) are the same, epochs included", humanize.Comma(records), offsetsOf(first, last)), "one and the same topic", nil
+			return fmt.Sprintf("all %s records that both hold (%s) are the same, epochs included", humanize.Comma(records), offsetsOf(first, last)), oneTopic, nil
 		}
 		if x != y {
 			at := min(x.from, y.from)
@@ -128,6 +128,16 @@ func onePast(a, b *logdir.Partition) (fact, means string, err error) {
 	}
 	return fmt.Sprintf("the first %s records that both hold (%s) are the same, epochs included; the rest was not compared", humanize.Comma(records), offsetsOf(first, last)), "most likely one and the same topic", nil
 }
+
+// OneTopic reports whether two directories of one partition name, under different topic ids, are one
+// topic's for certain: everything that both hold is the same. The error is a failed read.
+func OneTopic(a, b *logdir.Partition) (bool, error) {
+	_, means, err := onePast(a, b)
+	return means == oneTopic, err
+}
+
+// oneTopic is what onePast says of logs that are the same in all that both hold.
+const oneTopic = "one and the same topic"
 
 // sameTopic compares a live directory with one of the same name under another topic id, nil where
 // there is none.

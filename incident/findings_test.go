@@ -234,7 +234,7 @@ func TestEveryCode(t *testing.T) {
 // raisedElsewhere are codes that other tests raise: those that need a log that only a
 // generator writes (packages replica and check), or a metadata log of a certain age (pairs).
 var raisedElsewhere = []finding.Code{"embedded-batch", "index-span-missing", "txnindex-behind", "not-compared", "records-not-decoded", "metadata-stale",
-	"batch-header-impossible", "batch-attributes-unknown", "records-missing-in-batches", "timestamp-negative", "sequence-repeat", "transaction-marker-invalid", "producers-not-compared",
+	"batch-header-impossible", "batch-attributes-unknown", "records-missing-in-batches", "timestamp-negative", "sequence-repeat", "transaction-marker-invalid", "producers-not-compared", "message-format-falls-back",
 	"directory-id", "node-id-mismatch", "bootstrap-checkpoint-damaged", "metadata-snapshot-missing", "metadata-snapshot-unusable", "metadata-snapshot-conflict", "quorum-leader-conflict",
 	"voter-directory-mismatch", "remote-segments-not-checked"} // the last two lines: TestDirectoriesAndNodes, check.TestQuorum
 

@@ -52,7 +52,7 @@ func (d *discovery) refuseOdd(file *File) {
 func (e *entry) unusable() string {
 	switch {
 	case e.link && e.err != nil:
-		return fmt.Sprintf("symbolic link that was not followed: %v", plainError(e.err))
+		return notFollowed(e.err).Error()
 	case e.err != nil:
 		return fmt.Sprintf("could not be looked at: %v", plainError(e.err))
 	case e.info.Mode().IsRegular():

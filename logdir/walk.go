@@ -119,17 +119,22 @@ func (d *discovery) report(f *folder) {
 // notFollowed is the error of a link that cannot or must not be followed: what it stands for is
 // missing from the case.
 func notFollowed(err error) error {
+	if leavesTree(err) {
+		return errors.New("symbolic link that was not followed: it leads out of the PATH; give what it leads to as a PATH, too")
+	}
 	return fmt.Errorf("symbolic link that was not followed: %w", plainError(err))
 }
 
-// refusedLink tells a link that cannot or must not be followed from a failed read. The refusal of
-// os.Root to leave the tree is no error number of the operating system.
-func refusedLink(err error) bool {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) {
-		return true
-	}
+// leavesTree tells the refusal of os.Root to leave the tree: it is no error number of the
+// operating system.
+func leavesTree(err error) bool {
 	_, isErrno := errors.AsType[syscall.Errno](err)
-	return !isErrno && !errors.Is(err, fs.ErrPermission)
+	return !isErrno && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission)
+}
+
+// refusedLink tells a link that cannot or must not be followed from a failed read.
+func refusedLink(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR) || leavesTree(err)
 }
 
 type folderKind uint8

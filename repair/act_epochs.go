@@ -38,7 +38,7 @@ func (w *work) plan() error {
 	}
 	w.lineage = w.epochs.Cache()
 	w.facts()
-	steps := []func() error{w.swaps, w.renames, w.mendLog, w.split, w.rewriteEpochs, w.indexes, w.snapshots, w.leftovers, w.partitionMeta, w.offsets}
+	steps := []func() error{w.swaps, w.renames, w.mendLog, w.split, w.rewriteEpochs, w.indexes, w.snapshots, w.leftovers, w.partitionMeta, w.offsets, w.rescan}
 	if w.copy.State == replica.Stray {
 		steps = nil
 	}
@@ -48,7 +48,7 @@ func (w *work) plan() error {
 		}
 	}
 	if len(w.builder.plan.Actions) > before {
-		w.promise()
+		return w.promise()
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func firstSummary(list []*found) string {
 
 // promise is what a start finds, computed from the facts; verified later where the result can be
 // built in memory.
-func (w *work) promise() {
+func (w *work) promise() error {
 	pr := Promise{Root: w.t.index, Dir: base(w.dir), Partition: w.p.Name, LogStartOffset: w.start, LogEndOffset: w.end, Epochs: [][2]int64{}}
 	cut := w.epochs.Old.Loaded
 	if w.edited("leader-epoch-checkpoint") {
@@ -169,5 +169,10 @@ func (w *work) promise() {
 	for _, e := range cut {
 		pr.Epochs = append(pr.Epochs, [2]int64{int64(e.Epoch), e.StartOffset})
 	}
+	var err error
+	if pr.Records, err = w.records(&pr); err != nil {
+		return err
+	}
 	w.builder.plan.Promises = append(w.builder.plan.Promises, pr)
+	return nil
 }

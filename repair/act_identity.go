@@ -41,6 +41,48 @@ func (w *work) partitionMeta() error {
 	return nil
 }
 
+// topicIDs gives a directory the topic id of its siblings, where most of them have another one and
+// every record that both hold is the same. The id is what its cluster deletes it by, so this waits
+// for a word.
+func (b *builder) topicIDs(t *target) error {
+	for _, x := range b.at(t, "topic-id-mismatch") {
+		own := x.dir
+		if own == nil || own.State != logdir.Live || !own.HasTopicID || own.MetaFile == nil || own.MetaFile.Path != x.At.File || x.Severity < finding.Damage {
+			continue
+		}
+		count := map[string]int{}
+		var like []*logdir.Partition
+		for p := range b.inc.Case.AllPartitions() {
+			if p.State != logdir.Live || p.Name() != own.Name() || !p.HasTopicID {
+				continue
+			}
+			if count[p.TopicID.String()]++; p.TopicID != own.TopicID {
+				like = append(like, p)
+			}
+		}
+		if len(count) != 2 || len(like) <= count[own.TopicID.String()] {
+			continue
+		}
+		same := true
+		for _, p := range like {
+			one, err := incident.OneTopic(own, p)
+			if err != nil {
+				return fmt.Errorf("%s: %w", own.Dir, err)
+			}
+			same = same && one
+		}
+		if !same {
+			continue
+		}
+		id := like[0].TopicID.String()
+		text := "version: 0\ntopic_id: " + id
+		b.add(t, own, Action{Kind: WritePartitionMeta, Confirm: true, Does: "partition.metadata with topic id " + id + ", in place of " + own.TopicID.String(),
+			Why:  firstSummary([]*found{x}) + fmt.Sprintf("; every record that this one and the %s of the other id hold is the same, epochs included. Only the cluster knows its topic's id (kafka-topics.sh --describe): with a wrong one it sets the directory aside as -stray", plural(len(like), "directory", "directories")),
+			Undo: "the old file is in lost+found", Edits: []Edit{{Op: Write, File: file(own, "partition.metadata"), Text: &text}}}, []*found{x})
+	}
+	return nil
+}
+
 func partitionOf(c *incident.Copy) *logdir.Partition {
 	if c.Log == nil {
 		return nil
@@ -120,8 +162,13 @@ func (b *builder) foreign(t *target) {
 			Undo: "everything below it is in lost+found", Edits: []Edit{{Op: Remove, File: base(x.dir)}}}, []*found{x})
 	}
 	for _, x := range b.at(t, "duplicate-partition-dirs") {
-		if x.Severity > finding.Note {
+		switch {
+		case x.Severity > finding.Note:
 			b.duplicate(x)
+		case x.dir != nil && x.dir.State == logdir.Future:
+			b.add(t, x.dir, Action{Kind: MoveAside, Confirm: true, Does: base(x.dir) + " goes out of the log directory: the move to this disk ends",
+				Why:  firstSummary([]*found{x}) + "; the broker goes on with the move by itself, so this is a choice, and the live directory has what it has been copied from",
+				Undo: "everything below it is in lost+found", Edits: []Edit{{Op: Remove, File: base(x.dir)}}}, []*found{x})
 		}
 	}
 }

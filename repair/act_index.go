@@ -112,7 +112,7 @@ func (w *work) indexes() error {
 		orphans = append(orphans, empty[ext]...)
 	}
 	if len(orphans) > 0 {
-		w.add(w.t, w.dir, Action{Kind: RemoveFile, Does: "index files of an empty segment go: " + names(orphans), Why: because(list, "they have no room for an entry") + "; a broker makes them when it first needs them",
+		w.add(w.t, w.dir, Action{Kind: RemoveFile, Does: "index files of an empty segment go: " + names(orphans), Why: because(list, "they have no room for an entry") + "; a broker makes them at its next start (after a clean shutdown with a line at level ERROR that it could not find them, which means nothing)",
 			Undo: "the files are in lost+found", Edits: orphans}, slices.DeleteFunc(slices.Clone(list), func(x *found) bool { return x.Code != "zero-capacity-index" }))
 	}
 	if e := w.orphans(); len(e) > 0 {

@@ -50,17 +50,50 @@ func (w *work) offsets() error {
 }
 
 // directories plans for the files of log directories, when all partitions are known.
-func (b *builder) directories() {
+func (b *builder) directories() error {
 	for _, t := range b.roots {
+		if err := b.topicIDs(t); err != nil {
+			return err
+		}
 		if t.only != nil {
 			continue
 		}
 		b.checkpoints(t)
 		b.staleLines(t)
+		b.scanned(t)
 		b.metaProperties(t)
 		b.foreign(t)
 		b.remoteCache(t)
 	}
+	return nil
+}
+
+// scanned raises the recovery points of logs that the next start would scan from far below their end,
+// although every batch, index and snapshot of theirs was read here and nothing is wrong with any: a
+// start then scans their last segment alone. Nothing is raised for a log of which anything was told.
+func (b *builder) scanned(t *target) {
+	list := b.at(t, "recovery-will-scan")
+	if len(list) == 0 || t.dir.CleanShutdown || t.dir.RecoveryPoints == nil || t.dir.RecoveryPoints.Malformed != nil || b.writer(t, recoveryPoints) != nil {
+		return
+	}
+	a := Action{Kind: FixLine, Undo: "the old file is in lost+found"}
+	for _, f := range t.facts {
+		key := lineKey(recoveryPoints, f.dir.Topic, f.dir.Partition)
+		told := slices.ContainsFunc(b.found, func(x *found) bool { return x.dir == f.dir && x.Severity > finding.Note })
+		at, _ := t.dir.RecoveryPoints.Line(f.dir)
+		if f.dir.State != logdir.Live || told || t.lines[key] || at >= f.end || slices.ContainsFunc(b.plan.Actions, func(a Action) bool { return a.Root == t.index && a.Dir == base(f.dir) }) {
+			continue
+		}
+		t.lines[key] = true
+		end := f.end
+		a.Edits = append(a.Edits, Edit{Op: Line, File: recoveryPoints, Line: &OffsetLine{Topic: f.dir.Topic, Partition: f.dir.Partition, Offset: &end}})
+	}
+	if len(a.Edits) == 0 {
+		return
+	}
+	a.Does = fmt.Sprintf("%s: %s to the log end; all others stay", recoveryPoints, plural(len(a.Edits), "line is raised", "lines are raised"))
+	a.Why = firstSummary(list) + "; every CRC, index and snapshot of these logs was checked here and nothing is wrong with them, so that a scan of their last segments is enough"
+	b.add(t, nil, a, list)
 }
 
 // checkpoints writes offset checkpoints anew that Kafka refuses, from the lines that can be read and

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -14,7 +15,8 @@ import (
 var (
 	tailCodes = []finding.Code{"zero-tail", "torn-tail"}
 	logCodes  = []finding.Code{"batch-crc-mismatch", "log-bytes-unreadable", "log-bytes-zeroed", "batch-magic-unknown", "base-offset-out-of-line", "epoch-out-of-line",
-		"duplicate-offsets", "segment-overlap", "batch-below-segment", "segment-gap", "leader-batch-bad-followers-stuck", "cleaner-stuck-before", "index-orphan"}
+		"duplicate-offsets", "segment-overlap", "batch-below-segment", "segment-gap", "leader-batch-bad-followers-stuck", "cleaner-stuck-before", "index-orphan",
+		"txn-data-without-marker"}
 )
 
 // maxHoles bounds the places of one log that a plan mends: more are for salvage.
@@ -31,6 +33,7 @@ type hole struct {
 	records    int64          // claimed by headers, -1 unknown
 	blocks     int            // damaged ones
 	gap        bool           // no bytes: offsets are missing between two segments
+	marker     bool           // no bytes: the marker of an aborted transaction, at from, is missing
 	soft       bool           // the block stays if nobody has a better one
 	doubles    []replica.Block
 	bytes      int64
@@ -63,6 +66,7 @@ type surgery struct {
 	cutTo   int64
 	cutRecs int64
 	many    bool
+	markers []int64 // offsets of markers of aborted transactions that are missing, ascending
 }
 
 func (w *work) mendLog() error {
@@ -78,6 +82,16 @@ func (w *work) mendLog() error {
 	if err != nil {
 		return err
 	}
+	asked, askedWhy, err := w.asked()
+	if err != nil {
+		return err
+	}
+	if asked != nil && (cut == nil || asked.From <= cut.From) {
+		if cut != nil {
+			asked.answers = cut.answers
+		}
+		cut, why = asked, askedWhy
+	}
 	if len(list) == 0 && cut == nil || len(w.log.Segments) == 0 || w.log.Swapped || w.swapping() {
 		return nil
 	}
@@ -85,8 +99,14 @@ func (w *work) mendLog() error {
 	if cut != nil {
 		s.cut = cut.From
 	}
-	if err := s.walk(); err != nil || s.many {
+	if err := s.walk(); err != nil {
 		return err
+	}
+	if s.many {
+		if asked != nil {
+			return &Uncut{askedWhy, fmt.Sprintf("%s has more than %d damaged places, which is for kafsck salvage", w.copy.Dir, maxHoles)}
+		}
+		return nil
 	}
 	for _, h := range s.holes {
 		if err := s.ask(h); err != nil {
@@ -108,7 +128,11 @@ func (s *surgery) walk() error {
 		if a.Kind == replica.ZeroTail || a.Kind == replica.TornTail {
 			s.tail[a.Segment] = min(s.tail[a.Segment], a.Position)
 		}
+		if a.Kind == replica.TxnDataWithoutMarker {
+			s.markers = append(s.markers, a.To-1)
+		}
 	}
+	slices.Sort(s.markers)
 	for b, err := range s.log.Blocks(math.MinInt64, math.MaxInt64) {
 		if err != nil {
 			return err
@@ -161,7 +185,7 @@ func (s *surgery) block(b *replica.Block) {
 
 func (s *surgery) stay(b *replica.Block, soft *hole) {
 	list := s.keep[b.Segment]
-	if k := len(list) - 1; k >= 0 && list[k].soft == soft && list[k].position+list[k].length == b.Position {
+	if k := len(list) - 1; k >= 0 && list[k].soft == soft && list[k].position+list[k].length == b.Position && !s.markerAt(b) {
 		list[k].length += b.Length
 	} else {
 		list = append(list, stretch{position: b.Position, length: b.Length, soft: soft})
@@ -170,6 +194,12 @@ func (s *surgery) stay(b *replica.Block, soft *hole) {
 	s.at[b.Segment] = b.Position + b.Length
 	last := *b
 	s.last = &last
+}
+
+// markerAt reports whether a marker is missing right before a block.
+func (s *surgery) markerAt(b *replica.Block) bool {
+	k := len(s.holes) - 1
+	return k >= 0 && s.holes[k].marker && s.holes[k].seg == int64(b.Segment) && s.holes[k].pos == b.Position
 }
 
 // flawed files a block that does not stay by itself.
@@ -240,6 +270,7 @@ func (s *surgery) close(seg int, next *replica.Block) {
 		h = &hole{prev: s.last, seg: int64(s.last.Segment), pos: s.size[s.last.Segment], from: s.last.Next(), gap: true, records: -1}
 	}
 	if h == nil {
+		s.missingMarkers(next)
 		return
 	}
 	s.pending = nil
@@ -251,6 +282,24 @@ func (s *surgery) close(seg int, next *replica.Block) {
 		h.next, h.to = &x, max(x.Base, h.from)
 	}
 	s.note(h)
+}
+
+// missingMarkers makes holes of the markers that are missing right before a batch.
+func (s *surgery) missingMarkers(next *replica.Block) {
+	if next == nil || s.last == nil {
+		return
+	}
+	for _, m := range s.markers {
+		if m < s.last.Next() || m >= next.Base {
+			continue
+		}
+		x := *next
+		h := &hole{prev: s.last, next: &x, from: m, to: m + 1, marker: true, seg: int64(s.last.Segment), pos: s.size[s.last.Segment]}
+		if next.Segment == s.last.Segment {
+			h.pos = next.Position
+		}
+		s.note(h)
+	}
 }
 
 func (s *surgery) note(h *hole) {

@@ -45,8 +45,12 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 			if !h.soft {
 				at(h.from)
 			}
+			if h.marker {
+				does = append(does, fmt.Sprintf("the marker of an aborted transaction at offset %d from broker %s", h.from, h.source.Broker.Name))
+				continue
+			}
 			does = append(does, fmt.Sprintf("offsets %d–%d (%s) from broker %s", h.taken[0].Base, h.taken[len(h.taken)-1].Last, plural(h.batches, "batch", "batches"), h.source.Broker.Name))
-		case h.soft || h.gap:
+		case h.soft || h.gap || h.marker:
 			continue
 		case h.lost && h.from < h.to:
 			a.Kind, a.Confirm = stronger(a.Kind, Quarantine), true
@@ -123,7 +127,12 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 	case a.Kind == Quarantine && a.Confirm:
 		a.Why += "; no other replica here has these offsets whole with the same batches on both sides"
 	case a.Kind == CutTail:
-		a.Why += "; no whole batch stands there, so no record goes"
+		a.Why += "; no whole batch stands there, so no whole record goes"
+		torn, err := s.torn(list)
+		if err != nil {
+			return err
+		}
+		a.Why += torn
 	}
 	s.derive(&a, results, changed)
 	var answers []*found
@@ -157,6 +166,14 @@ func (s *surgery) answers(x *found) bool {
 		return slices.ContainsFunc(s.holes, func(h *hole) bool { return h.soft && len(h.taken) > 0 })
 	case "segment-gap", "index-orphan":
 		return slices.ContainsFunc(s.holes, func(h *hole) bool { return h.gap && len(h.taken) > 0 })
+	case "txn-data-without-marker":
+		found := 0
+		for _, h := range s.holes {
+			if h.marker && len(h.taken) > 0 {
+				found++
+			}
+		}
+		return found > 0 && found == len(s.markers)
 	}
 	return true
 }
@@ -219,7 +236,13 @@ func (s *surgery) assemble() ([]result, error) {
 		seg := s.log.Segments[i]
 		r := result{base: seg.BaseOffset, name: seg.Log.Name}
 		for _, x := range list {
-			r.pieces = append(r.pieces, x.pieces...)
+			for _, piece := range x.pieces {
+				if k := len(r.pieces) - 1; k >= 0 && r.pieces[k].Root == piece.Root && r.pieces[k].File == piece.File && r.pieces[k].Position+r.pieces[k].Length == piece.Position {
+					r.pieces[k].Length += piece.Length
+				} else {
+					r.pieces = append(r.pieces, piece)
+				}
+			}
 		}
 		whole := len(r.pieces) == 1 && r.pieces[0].Root == s.t.index && r.pieces[0].Position == 0 && r.pieces[0].Length == s.size[i] || len(r.pieces) == 0 && s.size[i] == 0
 		switch {

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -17,7 +18,11 @@ func (s *surgery) ask(h *hole) error {
 		return nil
 	}
 	for _, o := range s.others() {
-		taken, err := s.between(h, o)
+		find := s.between
+		if h.marker {
+			find = s.markerOf
+		}
+		taken, err := find(h, o)
 		if err != nil {
 			return err
 		}
@@ -80,6 +85,33 @@ func (s *surgery) between(h *hole, o *incident.Copy) ([]replica.Block, error) {
 	return nil, nil
 }
 
+// markerOf is a sibling's marker at the offset of a hole, nil where it does not prove it. What else it
+// has between the same two batches is for its cleaner.
+func (s *surgery) markerOf(h *hole, o *incident.Copy) ([]replica.Block, error) {
+	h.batches = 0
+	var marker []replica.Block
+	met := false
+	for b, err := range o.Log.Blocks(h.prev.Base, h.next.Base+1) {
+		switch {
+		case err != nil:
+			return nil, err
+		case !met:
+			if !b.Same(h.prev) {
+				return nil, nil
+			}
+			met = true
+		case b.Same(h.next):
+			h.batches = len(marker)
+			return marker, nil
+		case b.Flaws != 0 || b.Epoch < h.prev.Epoch || b.Epoch > h.next.Epoch:
+			return nil, nil
+		case b.Control() && b.Base == h.from && b.Last == h.from:
+			marker = []replica.Block{b}
+		}
+	}
+	return nil, nil
+}
+
 // follows reports whether a block stands right behind another one.
 func follows(a, b *replica.Block) bool {
 	return a.Segment == b.Segment && a.Position+a.Length == b.Position
@@ -95,7 +127,7 @@ func (s *surgery) begins(from, to int64) bool {
 func (w *work) holders(from, to int64) ([]int32, error) {
 	out := []int32{}
 	for _, o := range w.others() {
-		if !o.Broker.Known || o.Broker.ID < 0 {
+		if !o.Broker.Known || o.Broker.ID < 0 || w.cutBelow(o, to) {
 			continue
 		}
 		mine, theirs := replica.NewCursor(w.log.Blocks(from, to)), replica.NewCursor(o.Log.Blocks(from, to))
@@ -120,6 +152,61 @@ func (w *work) holders(from, to int64) ([]int32, error) {
 		}
 	}
 	return out, nil
+}
+
+// torn tells of a batch whose end never reached this copy, although it was committed: by the header
+// that is left of it, and by the high watermark.
+func (s *surgery) torn(list []*found) (string, error) {
+	for _, x := range list {
+		if x.Code != "torn-tail" || x.At.From < 0 || x.At.To <= x.At.From {
+			continue
+		}
+		said := fmt.Sprintf("; by its header the torn batch held offsets %d–%d, which are not in this copy", x.At.From, x.At.To-1)
+		if hw, ok := s.t.dir.HighWatermarks.Line(s.dir); ok && hw > x.At.From {
+			said += fmt.Sprintf(", and its high watermark, %d, says that they were committed", hw)
+		}
+		var whole []string
+		for _, o := range s.others() {
+			has, err := s.continues(o, x.At.From, x.At.To)
+			if err != nil {
+				return "", err
+			}
+			if has {
+				whole = append(whole, o.Broker.Name)
+			}
+		}
+		if len(whole) == 0 {
+			return said + ": no other copy here has them whole either; where one has, it must lead, not this one", nil
+		}
+		return said + fmt.Sprintf(": broker %s has them whole and must lead, not this one", join(whole)), nil
+	}
+	return "", nil
+}
+
+// continues reports whether another replica has the last batch that stays here, and behind it whole
+// batches for all offsets of [from, to).
+func (s *surgery) continues(o *incident.Copy, from, to int64) (bool, error) {
+	at := from
+	if s.last != nil {
+		at = s.last.Base
+	}
+	met := s.last == nil
+	for b, err := range o.Log.Blocks(at, to) {
+		switch {
+		case err != nil:
+			return false, err
+		case !met:
+			if !b.Same(s.last) {
+				return false, nil
+			}
+			met = true
+		case b.Flaws != 0 || b.Base > from && !o.Log.Sparse:
+			return false, nil
+		default:
+			from = b.Next()
+		}
+	}
+	return met && from >= to, nil
 }
 
 // kept reports whether a live sibling has the block that stays at the place of a double, or the

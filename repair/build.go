@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,12 +21,19 @@ import (
 type BuildOptions struct {
 	Kafsck string         // the version that makes the plan
 	Kafka  broker.Version // the release whose start is promised; zero: the newest
-	Now    time.Time
+	// KafkaNamed: somebody named that release. Else what the directories and the metadata say of it
+	// decides, and an error of kind *NeedRelease asks where that is not enough.
+	KafkaNamed bool
+	Now        time.Time
 	// All also plans what the next start of a broker mends by itself, and what is only untidy:
 	// findings that are notes.
 	All bool
 	// Only and Skip are as in Plan.Select; a name that is in no action is an error of kind *Unnamed.
 	Only, Skip []string
+	// Truncate are cuts that the user asks for. One that cannot be planned is an error of kind *Uncut.
+	Truncate []Truncation
+	// Rescan are logs that the broker is to read whole at its next start; offset and epoch mean nothing.
+	Rescan []Truncation
 	// Findings are those of inc.Findings where somebody asked for them already; nil: Build asks.
 	Findings []finding.Finding
 	// Typed is how the user would type a shown path; nil: the absolute path.
@@ -54,8 +62,11 @@ func Build(ctx context.Context, inc *incident.Incident, opt BuildOptions) (*Plan
 	if opt.Kafka == (broker.Version{}) {
 		opt.Kafka = broker.Latest
 	}
-	b := &builder{ctx: ctx, inc: inc, opt: opt, plan: newPlan(opt), byDir: map[string]*target{}, byPartition: map[string]*logdir.Partition{}}
+	b := &builder{ctx: ctx, inc: inc, opt: opt, plan: newPlan(opt), byDir: map[string]*target{}, byPartition: map[string]*logdir.Partition{}, cuts: map[int]bool{}, scans: map[int]bool{}}
 	b.targets()
+	if err := b.release(); err != nil {
+		return nil, err
+	}
 	if opt.Findings == nil {
 		opt.Findings = inc.Findings()
 	}
@@ -72,9 +83,17 @@ func Build(ctx context.Context, inc *incident.Incident, opt BuildOptions) (*Plan
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if err := b.unasked(); err != nil {
+		return nil, err
+	}
 	b.take(inc.LaterFindings())
-	b.directories()
+	if err := b.directories(); err != nil {
+		return nil, err
+	}
 	b.leave()
+	if err := b.strays(); err != nil {
+		return nil, err
+	}
 	if err := b.plan.Select(opt.Only, opt.Skip); err != nil {
 		return nil, err
 	}
@@ -102,6 +121,8 @@ type builder struct {
 	byDir       map[string]*target           // by shown path of the log directory, and of its partition directories
 	byPartition map[string]*logdir.Partition // by shown path of the partition directory
 	found       []*found
+	cuts, scans map[int]bool // of BuildOptions.Truncate and Rescan: planned
+	salvages    bool         // roots are only sources, and none may be in use
 }
 
 // target is a root under way: a log directory, or a partition directory that was given alone.
@@ -197,8 +218,17 @@ func (b *builder) name(shown, host string, only *logdir.Partition) string {
 	return name
 }
 
-// base is a partition directory's path below its root.
-func base(p *logdir.Partition) string { return path.Base(p.Root) }
+// base is a partition directory's path below its root: its name, also where it was given without a
+// log directory around it.
+func base(p *logdir.Partition) string {
+	if p.Root != "." {
+		return path.Base(p.Root)
+	}
+	if p.HostPath != "" {
+		return filepath.Base(p.HostPath)
+	}
+	return path.Base(p.Dir)
+}
 
 // take files findings under the directory that they are about.
 func (b *builder) take(list []finding.Finding) {

@@ -32,10 +32,10 @@ func (b *builder) finish() error {
 			t.index = -1
 			continue
 		}
-		if t.mended && t.dir.Live {
+		if (t.mended || b.salvages) && t.dir.Live && !t.root.New {
 			return &Running{Dir: t.dir.Path}
 		}
-		t.index, t.root.Source = len(b.plan.Roots), !t.mended
+		t.index, t.root.Source = len(b.plan.Roots), !t.mended && !t.root.New
 		b.plan.Roots = append(b.plan.Roots, t.root)
 	}
 	for i := range b.plan.Actions {
@@ -76,7 +76,7 @@ func (b *builder) hash() error {
 	var todo []hashing
 	var total int64
 	for _, t := range b.roots {
-		if t.index < 0 {
+		if t.index < 0 || t.root.New {
 			continue
 		}
 		dir, prefix := t.dir.Root, ""

@@ -59,6 +59,11 @@ type Dropped struct {
 	Kept   string `json:"kept"` // slash path below lost+found, or below the backup folder
 	SHA256 string `json:"sha256,omitempty"`
 	Action string `json:"action"`
+	// FromOffset, ToOffset (exclusive), Epoch and Why are told of what a salvage kept.
+	FromOffset *int64 `json:"fromOffset,omitempty"`
+	ToOffset   *int64 `json:"toOffset,omitempty"`
+	Epoch      *int32 `json:"epoch,omitempty"`
+	Why        string `json:"why,omitempty"`
 }
 
 // DoneStart is what a start of one broker on the result finds.

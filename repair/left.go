@@ -37,7 +37,7 @@ var leftWhy = map[finding.Code][2]string{
 	"batch-header-impossible":          {"the batch passes its CRC: it was written so", ""},
 	"producer-epoch-regression":        {"the batches pass their CRC: they were written so", ""},
 	"transaction-marker-invalid":       {"the batch passes its CRC: it was written so", ""},
-	"txn-data-without-marker":          {"a marker is never written into a log; the segment of a replica that has it would have to be taken whole", ""},
+	"txn-data-without-marker":          {"a marker is never made, and no other replica among the inputs has it between the same two batches", "Give the copies of the other replicas as further PATHs, and plan again."},
 	"sequence-gap":                     {"the batches pass their CRC: nothing tells what is missing", ""},
 	"sequence-repeat":                  {"the batches pass their CRC: they were written so", ""},
 	"future-timestamp":                 {"timestamps are data", ""},

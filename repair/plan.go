@@ -1,6 +1,10 @@
 package repair
 
-import "time"
+import (
+	"fmt"
+	"path"
+	"time"
+)
 
 // PlanVersion is the version of the plan's JSON. A plan of another version is refused.
 const PlanVersion = 1
@@ -23,6 +27,8 @@ type Plan struct {
 	Made    time.Time `json:"made"`
 	Kafsck  string    `json:"kafsck"` // the version that made it
 	Kafka   string    `json:"kafka"`  // the release whose start is promised, such as "4.3"
+	// KafkaWhy is what speaks for that release where nobody named it, and it is not the newest.
+	KafkaWhy string `json:"kafkaWhy,omitempty"`
 
 	Roots   []Root      `json:"roots"`
 	Inputs  []PlanInput `json:"inputs"`
@@ -32,6 +38,8 @@ type Plan struct {
 	// Promises is what a broker of release Kafka finds when it starts on the result: one for
 	// each partition directory with an action.
 	Promises []Promise `json:"promises"`
+	// Salvaged is what a salvage found, nil for a repair: the gap list.
+	Salvaged *Salvaged `json:"salvaged,omitempty"`
 }
 
 // Root is a directory of the inputs that the result has a twin of: a log directory, or a
@@ -41,7 +49,7 @@ type Root struct {
 	// directory "." (its files are below "t-0/" then).
 	Name string `json:"name"`
 	// Path is where the root lies on this machine, as it was typed; it can be edited when the
-	// copies were moved.
+	// copies were moved. "" of a new one.
 	Path string `json:"path"`
 	// Broker is the id of the broker, nil unknown.
 	Broker *int32 `json:"broker"`
@@ -49,6 +57,12 @@ type Root struct {
 	Partition bool `json:"partition,omitempty"`
 	// Source: bytes are taken from this root, nothing is written for it.
 	Source bool `json:"source,omitempty"`
+	// New: no input has such a directory; all of it comes from edits. With Partition it is not a
+	// log directory, only a folder of partition directories.
+	New bool `json:"new,omitempty"`
+	// File: Path is one file, of any kind, and its input, a single name, is that file. Only of a
+	// source.
+	File bool `json:"file,omitempty"`
 }
 
 // PlanInput is a file that the result rests on, unchanged ones included: apply refuses when
@@ -85,6 +99,8 @@ const (
 	LowerRecovery       Kind = "lower-recovery"  // marker and recovery points, so that the broker scans
 	RemoveFile          Kind = "remove-file"     // a stray file of no use
 	MoveAside           Kind = "move-aside"      // a whole directory
+	SalvageLog          Kind = "salvage"         // a partition put together from what several copies hold
+	WriteDirectory      Kind = "write-directory" // the files of a new log directory itself
 )
 
 // Action is one discrete repair. It can be taken out of the plan; After names those that
@@ -135,6 +151,7 @@ const (
 	Remove  Op = "remove"  // File, or a directory with all below it, is not in the result
 	Rename  Op = "rename"  // File appears as To
 	Line    Op = "line"    // one line of File, an offset checkpoint, is set or removed; all others stay as they are
+	Keep    Op = "keep"    // the one piece of Pieces, of a root that is a source, goes to lost+found; File is its name there
 )
 
 // Edit is one change of one file. No two edits of the actions that are carried out name the
@@ -152,6 +169,25 @@ type Edit struct {
 	// Interval is index.interval.bytes of a rebuilt index.
 	Interval int64       `json:"interval,omitempty"`
 	Line     *OffsetLine `json:"line,omitempty"` // Line
+	Kept     *Kept       `json:"kept,omitempty"` // Keep
+}
+
+// Kept says what bytes are that go to lost+found.
+type Kept struct {
+	From  *int64 `json:"from,omitempty"` // offsets [From, To), nil unknown
+	To    *int64 `json:"to,omitempty"`
+	Epoch *int32 `json:"epoch,omitempty"` // leader epoch, nil several or unknown
+	Why   string `json:"why"`
+}
+
+// KeptAs is the name below lost+found of bytes of an input: "broker-1/t-0/0.log" for all of a file,
+// "broker-1/t-0/0.log.512-1024" for those from position 512 to 1024 (exclusive).
+func KeptAs(root *Root, x Piece, size int64) string {
+	name := path.Join(root.Name, x.File)
+	if x.Position == 0 && x.Length == size {
+		return name
+	}
+	return fmt.Sprintf("%s.%d-%d", name, x.Position, x.Position+x.Length)
 }
 
 // OffsetLine is a line of an offset checkpoint: of replication-, recovery-point-, log-start- or
@@ -182,11 +218,13 @@ type Left struct {
 
 // Promise is what a start on the result finds.
 type Promise struct {
-	Root           int        `json:"root"`
-	Dir            string     `json:"dir"` // slash path of the partition directory below the root
-	Partition      string     `json:"partition"`
-	LogStartOffset int64      `json:"logStartOffset"`
-	LogEndOffset   int64      `json:"logEndOffset"`
-	Records        *int64     `json:"records"` // nil not counted
-	Epochs         [][2]int64 `json:"epochs"`  // as Kafka holds them: epoch, start offset
+	Root           int    `json:"root"`
+	Dir            string `json:"dir"` // slash path of the partition directory below the root
+	Partition      string `json:"partition"`
+	LogStartOffset int64  `json:"logStartOffset"`
+	LogEndOffset   int64  `json:"logEndOffset"`
+	// Records are those that a consumer with read_uncommitted gets from start to end, control records
+	// left out; nil where they cannot be told from the headers.
+	Records *int64     `json:"records"`
+	Epochs  [][2]int64 `json:"epochs"` // as Kafka holds them: epoch, start offset
 }

@@ -15,7 +15,7 @@ import (
 // pieces that no input has, two edits of one file, actions that need others. It looks at no file.
 // The error is a *Malformed.
 func (p *Plan) Validate() error {
-	v := &validator{plan: p, files: map[place]*PlanInput{}, actions: map[string]*Action{}}
+	v := &validator{plan: p, files: map[place]*PlanInput{}, actions: map[string]*Action{}, kept: map[string]bool{}}
 	for _, step := range []func() error{v.head, v.roots, v.inputs, v.all, v.needs, v.conflicts, v.rest} {
 		if err := step(); err != nil {
 			return err
@@ -34,6 +34,7 @@ type validator struct {
 	plan    *Plan
 	files   map[place]*PlanInput
 	actions map[string]*Action
+	kept    map[string]bool // names below lost+found
 }
 
 func (v *validator) head() error {
@@ -55,15 +56,19 @@ func (v *validator) head() error {
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // reserved are names beside the roots in an output directory.
-var reserved = []string{"lost+found", "repair.json", "SHA256SUMS"}
+var reserved = []string{"lost+found", "repair.json", "gaps.json", "SHA256SUMS"}
 
 func (v *validator) roots() error {
 	roots := v.plan.Roots
 	for i := range roots {
 		r, at := &roots[i], fmt.Sprintf("root %d", i)
 		switch {
-		case r.Path == "":
+		case r.New && (r.Path != "" || r.Source):
+			return malformed(at, "a new root has no path, and is no source of bytes")
+		case r.Path == "" && !r.New:
 			return malformed(at, "no path")
+		case r.File && (!r.Source || r.Partition || r.New):
+			return malformed(at, "a file is a source of bytes, and nothing else")
 		case r.Name == "." && r.Partition:
 		case !relative(r.Name):
 			return malformed(at, "name %q is no path below the output", r.Name)
@@ -94,6 +99,8 @@ func (v *validator) inputs() error {
 		switch {
 		case in.Root < 0 || in.Root >= len(v.plan.Roots):
 			return malformed(at, "there is no root %d", in.Root)
+		case v.plan.Roots[in.Root].New:
+			return malformed(at, "root %d is new, so that it has no inputs", in.Root)
 		case !v.inside(in.Root, in.File):
 			return malformed(at, "file %q is no path below root %d", in.File, in.Root)
 		case in.Size < 0:
@@ -111,11 +118,11 @@ func (v *validator) inputs() error {
 // inside reports whether a file can lie below a root. That of a partition directory holds only
 // files of its one directory, and nothing below.
 func (v *validator) inside(root int, file string) bool {
-	return relative(file) && (!v.plan.Roots[root].Partition || strings.Count(file, "/") > 0)
+	return relative(file) && (!v.plan.Roots[root].Partition || strings.Count(file, "/") > 0) && (!v.plan.Roots[root].File || strings.Count(file, "/") == 0)
 }
 
 var kinds = []Kind{RewriteEpochs, RebuildIndex, RebuildTimeIndex, RebuildTxnIndex, RebuildSnapshot, CutTail, Truncate, Quarantine, TakeRange, SplitSegment, FixLine, RewriteOffsets,
-	WritePartitionMeta, WriteMetaProperties, FinishCleaning, UndoCleaning, FinishRename, LowerRecovery, RemoveFile, MoveAside}
+	WritePartitionMeta, WriteMetaProperties, FinishCleaning, UndoCleaning, FinishRename, LowerRecovery, RemoveFile, MoveAside, SalvageLog, WriteDirectory}
 
 func (v *validator) all() error {
 	for i := range v.plan.Actions {
@@ -165,6 +172,12 @@ func (v *validator) all() error {
 
 // edit says what is wrong with an edit, "" nothing.
 func (v *validator) edit(a *Action, e *Edit) string {
+	if e.Op == Keep {
+		return v.keep(e)
+	}
+	if e.Kept != nil {
+		return "kept is for keep"
+	}
 	if !v.inside(a.Root, e.File) {
 		return fmt.Sprintf("no path below root %d", a.Root)
 	}
@@ -214,6 +227,30 @@ func (v *validator) edit(a *Action, e *Edit) string {
 	default:
 		return fmt.Sprintf("unknown op %q", e.Op)
 	}
+	return ""
+}
+
+// keep says what is wrong with an edit that saves bytes of an input, "" nothing.
+func (v *validator) keep(e *Edit) string {
+	switch {
+	case len(e.Pieces) != 1 || e.Kept == nil || e.To != "" || e.Text != nil || e.Logs != nil || e.Snapshot != "" || e.Interval != 0 || e.Line != nil:
+		return "keep has file, one piece and kept, and nothing else"
+	case e.Kept.Why == "":
+		return "it must say why the bytes are not in the result"
+	}
+	if why := v.pieces(e); why != "" {
+		return why
+	}
+	x := e.Pieces[0]
+	if r := &v.plan.Roots[x.Root]; !r.Source {
+		return fmt.Sprintf("root %d is written: what edits take out of it is kept by itself", x.Root)
+	} else if want := KeptAs(r, x, v.files[place{x.Root, x.File}].Size); e.File != want {
+		return fmt.Sprintf("the bytes are kept as %q", want)
+	}
+	if v.kept[e.File] {
+		return "these bytes are kept already"
+	}
+	v.kept[e.File] = true
 	return ""
 }
 
@@ -360,6 +397,9 @@ func (v *validator) conflicts() error {
 	for a := range v.plan.Carried() {
 		for j := range a.Edits {
 			e := &a.Edits[j]
+			if e.Op == Keep {
+				continue
+			}
 			c := claim{a, e}
 			if e.Op == Remove && v.files[place{a.Root, e.File}] == nil {
 				gone = append(gone, c)

@@ -23,6 +23,7 @@ const (
 	Gap            AnomalyKind = "offset-gap"  // inside a segment
 	SegmentGap     AnomalyKind = "segment-gap" // between two segments
 	BelowSegment   AnomalyKind = "batch-below-segment"
+	FormatBack     AnomalyKind = "format-back" // a lower magic than that of the batch before
 )
 
 // Anomaly is one such fact with its place.

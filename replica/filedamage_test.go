@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"kafsck/internal/fixture"
 	"kafsck/internal/logtest"
 	"kafsck/internal/rofs"
 	"kafsck/logdir"
@@ -242,6 +243,10 @@ func TestFileAnomalies(t *testing.T) {
 		{"another first offset", txn(2, 300), "txnindex-mismatch×1", d20(300, "txnindex"), 0},
 		{"a marker that commits", txn(3, 302), "txnindex-malformed×1 txnindex-mismatch×1", d20(300, "txnindex"), 0},
 		{"another last stable offset", txn(4, 301), "txnindex-mismatch×1", d20(300, "txnindex"), 0},
+		{"a last stable offset below 0", txn(4, -1), "txnindex-mismatch×1", d20(300, "txnindex"), 0},
+		{"a last stable offset where no transaction begins", txn(4, 307), "txnindex-mismatch×1", d20(300, "txnindex"), 0},
+		{"a last stable offset of another segment", txn(4, 310), "txnindex-mismatch×1", d20(300, "txnindex"), 0},
+		{"version 1, which Kafka does not see", txn(0, 1), "txnindex-malformed×1", d20(300, "txnindex"), 0},
 		{"no .txnindex", func(_ *testing.T, f files) { f.remove(d20(300, "txnindex")) }, "txnindex-mismatch×1", "", 0},
 		{"entry of nobody", change(d20(300, "txnindex"), func(b []byte) []byte { return append(b, txnindex([]int64{0, 9, 306, 307, 306})...) }), "txnindex-mismatch×1", d20(300, "txnindex"), 34},
 		{"snapshot of 3 bytes", set(d20(310, "snapshot"), []byte{0, 1, 0}), "snapshot-malformed×1", d20(310, "snapshot"), 3},
@@ -293,6 +298,36 @@ func TestFileAnomalies(t *testing.T) {
 				t.Errorf("got %s at %d, want %s at %d", a.File.Name, a.Position, tc.file, tc.pos)
 			}
 		})
+	}
+}
+
+// TestTxnIndexLastStable: a wrong last stable offset in any entry that a broker wrote is told,
+// though one behind the marker is what a follower writes where the next transaction begins there.
+func TestTxnIndexLastStable(t *testing.T) {
+	tree := fstest.MapFS{}
+	for name, f := range fixture.Tree(t, "base") {
+		if rest, ok := strings.CutPrefix(name, "T1/"); ok {
+			tree[rest] = f
+		}
+	}
+	for _, name := range []string{"tx-0/" + d20(0, "txnindex"), "tx-0/" + d20(100, "txnindex")} {
+		sound := tree[name]
+		for entry := range len(sound.Data) / 34 {
+			for _, shift := range []int64{-1 << 62, 1, 2, 1000, 1 << 40} {
+				data := slices.Clone(sound.Data)
+				was := binary.BigEndian.Uint64(data[entry*34+26:])
+				binary.BigEndian.PutUint64(data[entry*34+26:], was+uint64(shift))
+				tree[name] = &fstest.MapFile{Data: data, ModTime: sound.ModTime}
+				l, err := readFiles(t, rofs.FromFS(tree))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := kinds(l); got != "txnindex-mismatch×1" {
+					t.Errorf("%s entry %d: %d for %d: got %q", name, entry, int64(was)+shift, was, got)
+				}
+			}
+		}
+		tree[name] = sound
 	}
 }
 

@@ -77,6 +77,9 @@ func hostile(size int) map[string][]byte {
 func TestHostileFiles(t *testing.T) {
 	contents := hostile(10 << 20)
 	for _, clean := range []bool{true, false} {
+		if testing.Short() && clean {
+			continue
+		}
 		for _, name := range []string{d20(0, "index"), d20(0, "timeindex"), d20(300, "txnindex"), d20(310, "index"), d20(310, "timeindex"), d20(310, "txnindex"), d20(312, "snapshot")} {
 			for what, data := range contents {
 				f := soundFiles(t)
@@ -164,6 +167,9 @@ func TestSparseFiles(t *testing.T) {
 // A log with a new producer in each batch: the state is bounded, and what it cannot say any
 // more is said.
 func TestTooManyProducers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a log of half a million batches")
+	}
 	one := logtest.Batch{Records: logtest.Values("v"), Producer: &logtest.Producer{}}.Encode()
 	const n = 1<<19 + 10
 	log := make([]byte, 0, n*len(one))
@@ -245,6 +251,9 @@ func FuzzFiles(f *testing.F) {
 // A closed segment without an entry for more than an append can write. One huge batch is no
 // such span.
 func TestIndexSpanMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("several logs of 40 MB")
+	}
 	value := strings.Repeat("v", 1<<20)
 	var log []byte
 	var rows [][]int64
@@ -292,6 +301,9 @@ func TestAnyByteOfTheLogIsNoFileAnomaly(t *testing.T) {
 	for _, name := range []string{d20(100, "log"), d20(300, "log")} {
 		log := sound.at(name).Data
 		for i := range min(len(log), 1400) {
+			if testing.Short() && i%50 != 0 {
+				continue
+			}
 			for _, x := range []byte{1, 4, 0x80, 0xff} {
 				f := files{maps.Clone(sound.MapFS)}
 				changed := bytes.Clone(log)

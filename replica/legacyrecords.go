@@ -58,15 +58,13 @@ func (d *recordDecoder) message(it *parcelItem, raw []byte) {
 	if codec == batch.None {
 		return
 	}
-	sum, err := unwrap(raw, &h, it.next, d.small)
+	var sum unwrapped
+	err = d.decode(func(with *batch.Decompressor) (err error) {
+		sum, err = unwrap(raw, &h, it.next, with)
+		return err
+	})
 	if errors.Is(err, batch.ErrTooLarge) {
-		d.parcel.produced += smallOutput
-		largeDecoder.Lock()
-		sum, err = unwrap(raw, &h, it.next, &largeDecoder.Decompressor)
-		largeDecoder.Unlock()
-		if errors.Is(err, batch.ErrTooLarge) {
-			sum.bytes = batch.DefaultLimit
-		}
+		sum.bytes = batch.DefaultLimit
 	}
 	d.parcel.produced += sum.bytes
 	if sum.records > 0 {

@@ -117,7 +117,7 @@ func TestLineFindsTheSame(t *testing.T) {
 	for _, name := range append([]string{"cases", "pairs"}, fixture.Names...) {
 		for stage, tree := range stages(fixture.Tree(t, name), 1) {
 			for s, src := range sources(t, tree) {
-				if n++; testing.Short() && n%8 != 0 {
+				if n++; testing.Short() && n%24 != 0 {
 					continue
 				}
 				sameBothWays(t, name+"/"+stage+"/"+s, src)
@@ -133,7 +133,7 @@ func TestLineFindsTheSame(t *testing.T) {
 func TestLineFindsTheSameInDamage(t *testing.T) {
 	logs := 1500
 	if testing.Short() {
-		logs = 150
+		logs = 40
 	}
 	rng := rand.New(rand.NewPCG(11, 12))
 	for i := range logs {

@@ -20,10 +20,13 @@ type producerWatch struct {
 
 	txns  txnCursor
 	snaps snapshotQueue
+
+	later     []laterStart
+	nextLater int64 // the lowest of them, math.MaxInt64 without one
 }
 
 func newProducerWatch(l *Log) *producerWatch {
-	w := &producerWatch{log: l, state: newProducers()}
+	w := &producerWatch{log: l, state: newProducers(), nextLater: math.MaxInt64}
 	if l.State == Live || l.State == Future {
 		if v, ok := l.Partition.LogDir.LogStarts.Line(l.Partition); ok {
 			w.floor = v
@@ -73,6 +76,9 @@ func (w *producerWatch) batch(position int64, h *batch.Header, raw []byte) error
 		}
 	}
 	w.pass(h.BaseOffset, last, int64(h.RecordCount) == int64(h.LastOffsetDelta)+1)
+	if last >= w.nextLater {
+		w.passLater(h, last)
+	}
 	if h.ProducerID >= 0 {
 		if p := w.state.producer(h.ProducerID); p == nil {
 			return nil
@@ -127,6 +133,7 @@ func (w *producerWatch) end(seg int) error {
 	if w.held != nil {
 		w.release(math.MaxInt64)
 	}
+	w.endLater()
 	if err := w.endTxns(); err != nil {
 		return err
 	}

@@ -63,15 +63,13 @@ func (d *recordDecoder) batch(it *parcelItem, raw []byte) {
 		tell(DecompressionLimit, fmt.Sprintf("at most %d times the size of the log", maxExpansion), "more", "compressed batches were no longer decoded from here on")
 		return
 	}
-	sum, err := summarize(&v, d.small)
+	var sum summary
+	err = d.decode(func(with *batch.Decompressor) (err error) {
+		sum, err = summarize(&v, with)
+		return err
+	})
 	if errors.Is(err, batch.ErrTooLarge) {
-		d.parcel.produced += smallOutput
-		largeDecoder.Lock()
-		sum, err = summarize(&v, &largeDecoder.Decompressor)
-		largeDecoder.Unlock()
-		if errors.Is(err, batch.ErrTooLarge) {
-			sum.bytes = batch.DefaultLimit
-		}
+		sum.bytes = batch.DefaultLimit
 	}
 	if codec != batch.None {
 		d.parcel.produced += sum.bytes

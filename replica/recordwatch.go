@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -191,6 +192,19 @@ const smallOutput = 8 << 20
 var largeDecoder struct {
 	sync.Mutex
 	batch.Decompressor
+}
+
+// decode decodes a batch, and where it holds more than smallOutput once again with largeDecoder. The
+// error that is left wraps batch.ErrTooLarge for one that holds more than batch.DefaultLimit.
+func (d *recordDecoder) decode(with func(*batch.Decompressor) error) error {
+	err := with(d.small)
+	if !errors.Is(err, batch.ErrTooLarge) {
+		return err
+	}
+	d.parcel.produced += smallOutput
+	largeDecoder.Lock()
+	defer largeDecoder.Unlock()
+	return with(&largeDecoder.Decompressor)
 }
 
 // work decodes a parcel.

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"math/bits"
@@ -46,6 +47,7 @@ type stream struct {
 
 	prevNext  int64 // end offset of the last block emitted, -1 at the start of a log
 	prevEpoch int32 // epoch of it, -1 unknown
+	prevMagic int8  // format of the last whole block that was emitted; those in line have it, too
 	pending   Block
 	pendingOK bool
 	incoming  Block // scratch: blocks live in the stream so that none is allocated
@@ -294,6 +296,11 @@ func (s *stream) emit(yield func(*Block) bool) bool {
 	s.prevNext = max(s.prevNext, p.Next())
 	if p.Whole() {
 		s.prevEpoch = p.Epoch
+		if p.Magic < s.prevMagic {
+			s.tell(Anomaly{Kind: FormatBack, Segment: p.Segment, Position: p.Position, Length: p.Length, From: p.Base, To: p.Next(), Epoch: -1,
+				Want: fmt.Sprintf("format %d or above", s.prevMagic), Got: fmt.Sprintf("format %d", p.Magic)})
+		}
+		s.prevMagic = p.Magic
 	}
 	return yield(p)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/dustin/go-humanize"
 
@@ -106,6 +107,10 @@ func (w *producerWatch) nextTxn() error {
 			want, got, why = fmt.Sprintf("last offset above %d, that of the entry before", c.last), fmt.Sprint(t.LastOffset), "order"
 		case t.FirstOffset > t.LastOffset:
 			want, got, why = fmt.Sprintf("first offset at most %d, the last", t.LastOffset), fmt.Sprint(t.FirstOffset), "first behind last"
+		case t.Version != 0:
+			c.last = t.LastOffset
+			w.badTxn(TxnIndexMalformed, "version 0", fmt.Sprintf("version 0x%04x", uint16(t.Version)), "Kafka reads the entry all the same")
+			return nil
 		default:
 			c.last = t.LastOffset
 			return nil
@@ -118,14 +123,20 @@ func (w *producerWatch) nextTxn() error {
 	}
 }
 
-// badTxn tells of the current entry.
-func (w *producerWatch) badTxn(kind AnomalyKind, want, got, why string) {
+// txnAnomaly is one of the current entry.
+func (w *producerWatch) txnAnomaly(kind AnomalyKind, want, got, why string) Anomaly {
 	c := &w.txns
 	a := w.anomaly(kind)
 	a.File, a.Position, a.Length = c.file, c.cur.Pos(), segment.TxnEntrySize
 	a.From, a.To = c.cur.FirstOffset, addOffset(c.cur.LastOffset, 1)
 	a.Want, a.Got, a.Detail = want, got, why
-	w.log.Anomalies.add(a)
+	return a
+}
+
+// badTxn tells of the current entry.
+func (w *producerWatch) badTxn(kind AnomalyKind, want, got, why string) {
+	c := &w.txns
+	w.log.Anomalies.add(w.txnAnomaly(kind, want, got, why))
 	if c.bad++; c.bad == maxBad {
 		w.log.notCompared(w.seg, c.file, c.cur.Pos(), fmt.Sprintf("after %d wrong entries", maxBad))
 		c.stop()
@@ -231,13 +242,65 @@ func (w *producerWatch) compareTxn(h *batch.Header, done *completed) {
 	}
 	next := h.BaseOffset + 1
 	switch {
-	case t.LastStableOffset == done.lastStable, t.LastStableOffset < max(s.First, w.floor): // an older transaction, open before this log begins
+	case t.LastStableOffset == done.lastStable, t.LastStableOffset >= 0 && t.LastStableOffset < max(s.First, w.floor): // an older transaction, open before this log begins
 	case done.lastStable == next && t.LastStableOffset > next:
 		// A follower completes the transactions of one fetch at its end: those begun behind
-		// the marker in the same fetch are open by then.
+		// the marker in the same fetch are open by then. One that begins there must come.
+		if len(w.later) < maxBad {
+			w.later = append(w.later, laterStart{t.LastStableOffset, w.txnAnomaly(TxnIndexMismatch, fmt.Sprintf("last stable offset %d, or the first offset of a transaction behind the marker", next), fmt.Sprint(t.LastStableOffset), "last stable offset")})
+			w.nextLater = min(w.nextLater, t.LastStableOffset)
+		}
 	case done.lastStable < w.floor:
 	default:
 		w.badTxn(TxnIndexMismatch, fmt.Sprintf("last stable offset %d", done.lastStable), fmt.Sprint(t.LastStableOffset), "last stable offset")
+	}
+}
+
+// laterStart is the last stable offset of an entry that lies behind its marker: where a
+// transaction must begin, in the same append and so in the same segment. A larger one makes
+// Kafka end its search in the .txnindex too early, and aborted records become visible
+// (TransactionIndex.collectAbortedTxns).
+type laterStart struct {
+	offset int64
+	not    Anomaly // told unless a transaction begins there
+}
+
+// passLater compares a batch, before the producer state has it, with the starts that it reaches.
+func (w *producerWatch) passLater(h *batch.Header, last int64) {
+	begins := int64(-1)
+	if h.Attributes.Transactional() && !h.Attributes.Control() && h.ProducerID >= 0 {
+		if p := w.state.byID[h.ProducerID]; p == nil || !p.open() {
+			begins = h.BaseOffset
+		}
+	}
+	w.nextLater = math.MaxInt64
+	w.later = slices.DeleteFunc(w.later, func(l laterStart) bool {
+		if l.offset > last {
+			w.nextLater = min(w.nextLater, l.offset)
+			return false
+		}
+		if l.offset != begins {
+			w.lacksStart(l)
+		}
+		return true
+	})
+}
+
+// endLater judges the starts that the segment did not reach. The end of the active segment of a
+// broker that was killed may be lost, and a start makes its index anew.
+func (w *producerWatch) endLater() {
+	for _, l := range w.later {
+		if w.log.closedSegment(w.seg) || w.log.Partition.LogDir.CleanShutdown {
+			w.lacksStart(l)
+		}
+	}
+	w.later, w.nextLater = w.later[:0], math.MaxInt64
+}
+
+// lacksStart tells of an entry, where all batches since its marker are known.
+func (w *producerWatch) lacksStart(l laterStart) {
+	if w.state.Complete && !w.state.stepped && !w.damaged {
+		w.log.Anomalies.add(l.not)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -163,6 +164,9 @@ func (t *Applied) next() []string {
 		return out
 	}
 	out := []string{"Look once more:", "  " + Command("kafsck", "predict", "start", d.Out)}
+	if slices.ContainsFunc(d.Plan.Roots, func(r repair.Root) bool { return r.New }) {
+		return append(out, salvagedNext(d.Out)...)
+	}
 	out = append(out, indented("", "Put in place while the broker is stopped, owned by its user (the paths are those of the plan: on the broker, take its log directory). The old directory stays, under a name beside it:")...)
 	n := 0
 	for i := range d.Plan.Roots {

@@ -9,33 +9,8 @@ import (
 )
 
 // Decoded is what a record of Kafka's own says: one of an internal topic, of the metadata
-// log, or a control record of any log. In JSON it stands under "decoded":
-//
-//	{"kind":"consumer-offsets","type":"OffsetCommit","typeId":1,"version":3,"tombstone":false,
-//	 "state":null,"key":{"group":"g","topic":"t","partition":0},"value":{"offset":42,…}}
-type Decoded struct {
-	// Kind is what the record was read as, in the words of --as, or "control".
-	Kind string
-	// Type is Kafka's name, such as OffsetCommit, TOPIC_RECORD or COMMIT; "" unknown. TypeID is
-	// the number as written; -1 none.
-	Type   string
-	TypeID int64
-	// Version is that of the value, or of a control record's value; -1 none.
-	Version   int64
-	Tombstone bool   // the key is there, and the value is null: it deletes
-	State     string // the name of the state that Value tells of as a number; "" none
-	// Key and Value are the fields by Kafka's names, a JSON object each; nil where there is
-	// none or it is not decoded.
-	Key, Value json.RawMessage
-}
-
-// DecodedTopic is a record of an internal topic; kind is how --as calls the topic's records.
-func DecodedTopic(kind string, rec *internaltopic.Record) *Decoded {
-	return &Decoded{
-		Kind: kind, Type: rec.Name, TypeID: int64(rec.Type), Version: int64(rec.Version), Tombstone: rec.Tombstone, State: rec.State(),
-		Key: rec.AppendKeyData(nil), Value: rec.AppendValueData(nil),
-	}
-}
+// log, or a control record of any log.
+type Decoded = internaltopic.Decoded
 
 // DecodedMetadata is a record of the metadata log. undecoded: its fields are not known.
 func DecodedMetadata(kind string, rec *kraft.Record, undecoded bool) *Decoded {
@@ -114,25 +89,4 @@ func controlVoters(list []batch.Voter, full bool) []controlVoter {
 		out = append(out, voter)
 	}
 	return out
-}
-
-// MarshalJSON writes every field, null where there is nothing.
-func (d *Decoded) MarshalJSON() ([]byte, error) {
-	type line struct {
-		Kind      string          `json:"kind"`
-		Type      *string         `json:"type"`
-		TypeID    *int64          `json:"typeId"`
-		Version   *int64          `json:"version"`
-		Tombstone bool            `json:"tombstone"`
-		State     *string         `json:"state"`
-		Key       json.RawMessage `json:"key"`
-		Value     json.RawMessage `json:"value"`
-	}
-	known := func(n *int64) *int64 {
-		if *n < 0 {
-			return nil
-		}
-		return n
-	}
-	return json.Marshal(&line{d.Kind, text(d.Type), known(&d.TypeID), known(&d.Version), d.Tombstone, text(d.State), d.Key, d.Value})
 }

@@ -198,7 +198,7 @@ func (d *dumpJSON) Record(r *DumpRecord) {
 	a := r.Frame.Batch.Attributes
 	l := recordLine{
 		Type: "record", place: d.at, Offset: r.Offset, LeaderEpoch: r.leaderEpoch(),
-		TimestampMs: r.Timestamp, TimestampType: r.TimestampType.String(), Headers: []headerOfRecord{},
+		TimestampMs: r.Timestamp, TimestampType: r.TimestampType.String(), Headers: make([]headerOfRecord, 0, len(r.Headers)),
 		Sequence: r.Sequence, Transactional: a.Transactional(), Control: a.Control(), Position: d.pos, Decoded: r.Decoded, Undecoded: text(r.Why),
 	}
 	l.ProducerID, l.ProducerEpoch = r.producer()
@@ -207,19 +207,20 @@ func (d *dumpJSON) Record(r *DumpRecord) {
 	}
 	l.Timestamp, _ = timestamp(r.Timestamp)
 	if d.redact {
-		l.Decoded = l.Decoded.redacted()
+		l.Decoded = redacted(l.Decoded)
 	}
 	if d.redact && r.Key != nil {
 		l.KeySize, l.KeyHash = sized(r.Key)
 	} else {
-		l.Key = (*nullableBytes)(&r.Key)
+		l.Key = d.out.long.value(&r.Key)
 	}
 	if d.redact && r.Value != nil {
 		l.ValueSize, l.ValueHash = sized(r.Value)
 	} else {
-		l.Value = (*nullableBytes)(&r.Value)
+		l.Value = d.out.long.value(&r.Value)
 	}
-	for _, x := range r.Headers {
+	for i := range r.Headers {
+		x := &r.Headers[i]
 		line := headerOfRecord{Key: x.Key}
 		if !utf8.ValidString(x.Key) {
 			line.KeyBytes = []byte(x.Key)
@@ -227,7 +228,7 @@ func (d *dumpJSON) Record(r *DumpRecord) {
 		if d.redact && x.Value != nil {
 			line.ValueSize, line.ValueHash = sized(x.Value)
 		} else {
-			line.Value = (*nullableBytes)(&x.Value)
+			line.Value = d.out.long.value(&x.Value)
 		}
 		l.Headers = append(l.Headers, line)
 	}

@@ -12,7 +12,7 @@ var private = map[string]bool{"metadata": true, "userData": true, "subscription"
 
 // redacted is d with the size and the hash of what applications wrote in place of it. Ids
 // and names stay, as they do in the key of a line. nil stays nil.
-func (d *Decoded) redacted() *Decoded {
+func redacted(d *Decoded) *Decoded {
 	if d == nil || d.Kind != "consumer-offsets" || len(d.Value) == 0 {
 		return d
 	}

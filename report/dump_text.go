@@ -264,7 +264,7 @@ func (t *dumpText) Record(r *DumpRecord) {
 	b = append(appendTime(append(b, "  "...), r.Timestamp), "  "...)
 	decoded := r.Decoded
 	if t.opt.Values == ValueRedacted {
-		decoded = decoded.redacted()
+		decoded = redacted(decoded)
 	}
 	switch {
 	case r.Control != nil && r.Why == "" && r.Control.Type != batch.ControlKRaftVoters:

@@ -20,6 +20,8 @@ type JSON struct {
 	buf bytes.Buffer
 	enc *json.Encoder
 	err error
+	// long are the values that the next line holds marks of, in the order of the line.
+	long longValues
 }
 
 type headerLine struct {
@@ -44,8 +46,17 @@ func (j *JSON) Line(v any) {
 	if err := j.enc.Encode(v); err != nil {
 		panic(fmt.Sprintf("report: encoding %T: %v", v, err))
 	}
+	line := asciiControls(textTwins(j.buf.Bytes()))
+	if len(j.long.list) > 0 {
+		j.long.write(line, j.write)
+		return
+	}
+	j.write(line)
+}
+
+func (j *JSON) write(b []byte) {
 	if j.err == nil {
-		_, j.err = j.w.Write(asciiControls(textTwins(j.buf.Bytes())))
+		_, j.err = j.w.Write(b)
 	}
 }
 

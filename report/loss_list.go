@@ -17,9 +17,12 @@ type Losses struct {
 	Scope *Scope
 
 	blocks  []string
-	lost    int // partitions with a counted loss
+	lost    int // partitions with a counted loss that is not pending, see pending
 	yes     sum // committed
 	maybe   sum // not known whether
+	atRisk  int // partitions with a pending one
+	risk    sum // committed
+	perhaps sum // not known whether
 	none    int
 	unknown int
 	open    int // nobody rules, and some candidate would lose something
@@ -109,12 +112,19 @@ func (t *Losses) lostRecords(x *incident.Partition, say func(...string)) {
 		say(indented("  ", "whoever leads:")...)
 	}
 	counts := false
+	var gone, risk []incident.Loss
 	for i := range x.Losses {
 		l := &x.Losses[i]
 		if why := l.GroupsUnknown; why != "" && l.Counts() && !slices.Contains(t.groups, why) {
 			t.groups = append(t.groups, why)
 		}
 		word := map[commitment.Grade]string{commitment.Yes: "LOST", commitment.Unknown: "LOST?", commitment.No: "no loss"}[l.Committed]
+		if l.Counts() && x.Pending(l) {
+			word = "AT RISK"
+			risk = append(risk, *l)
+		} else {
+			gone = append(gone, *l)
+		}
 		say(labelled(2, word, lossLineOf(l))...)
 		say(t.Paths.proof(x, l, 4)...)
 		if l.Committed == commitment.No {
@@ -125,9 +135,17 @@ func (t *Losses) lostRecords(x *incident.Partition, say func(...string)) {
 	if !counts {
 		return
 	}
-	t.lost++
-	t.yes.add(sumOf(x.Losses, commitment.Yes))
-	t.maybe.add(sumOf(x.Losses, commitment.Unknown))
+	if sumOf(gone, counted...).losses > 0 {
+		t.lost++
+		t.yes.add(sumOf(gone, commitment.Yes))
+		t.maybe.add(sumOf(gone, commitment.Unknown))
+	}
+	if len(risk) > 0 {
+		t.atRisk++
+		t.risk.add(sumOf(risk, commitment.Yes))
+		t.perhaps.add(sumOf(risk, commitment.Unknown))
+		say(indented("  ", "What is at risk is not gone yet: the next start of "+leaderOf(x)+" deletes it from its log, in favour of the .swap files beside it.")...)
+	}
 	stop, save := t.Paths.advice(x)
 	if line := stop.prose(); line != "" {
 		say(indented("  ", line)...)
@@ -186,11 +204,21 @@ func (t *Losses) Print(w io.Writer) error {
 		say("LOST   ", "%s in %s", t.yes.number("committed "), count(t.lost, "partition", "partitions"))
 	case t.lost > 0:
 		say("LOST?  ", "%s that may have been committed, in %s; nothing proves that they were", t.maybe.number(""), count(t.lost, "partition", "partitions"))
-	case t.unknown > 0 || t.Scope.Errors > 0 || t.open > 0:
+	case t.atRisk > 0 || t.unknown > 0 || t.Scope.Errors > 0 || t.open > 0:
 	case len(t.Scope.Absent) > 0 || t.Scope.WithoutMetadata > 0 || t.Scope.Compared == 0:
 		say("OK     ", "nothing is lost as far as these inputs tell: what a copy holds is in the leader's log, was never committed, or is gone by retention or compaction")
 	default:
 		say("OK     ", "nothing is lost: what a copy holds is in the leader's log, was never committed, or is gone by retention or compaction")
+	}
+	if t.atRisk > 0 {
+		prose := t.risk.number("committed ")
+		switch {
+		case t.risk.losses == 0:
+			prose = t.perhaps.number("") + " that may have been committed,"
+		case t.perhaps.losses > 0:
+			prose += ", and " + t.perhaps.number("") + " that may have been committed,"
+		}
+		say("AT RISK ", "%s in %s: not gone yet, but the next start of the leader deletes them from its log", prose, count(t.atRisk, "partition", "partitions"))
 	}
 	if t.unknown > 0 {
 		say("CANNOT TELL ", "whether anything is lost in %s", count(t.unknown, "partition", "partitions"))
@@ -205,7 +233,7 @@ func (t *Losses) Print(w io.Writer) error {
 			say("NO LEADER ", "in %s: who is elected decides what is lost", count(t.open, "partition", "partitions"))
 		}
 	}
-	if t.lost+t.unknown+t.open == 0 && t.Scope.Errors > 0 {
+	if t.lost+t.atRisk+t.unknown+t.open == 0 && t.Scope.Errors > 0 {
 		say("NOT READ ", "%s; apart from that nothing is lost", count(t.Scope.Errors, "path could not be read", "paths could not be read"))
 	}
 	for _, b := range t.blocks {

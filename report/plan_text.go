@@ -113,6 +113,8 @@ func (t *RepairPlan) verdict() []string {
 	}
 	head := count(len(p.Actions), "action", "actions")
 	switch {
+	case first && slices.ContainsFunc(p.Actions, func(a repair.Action) bool { return a.Kind == repair.CutTail }):
+		head += ", no whole record is lost" // of a torn batch some were lost before
 	case first:
 		head += ", no record is lost"
 	default:
@@ -177,7 +179,9 @@ func (t *RepairPlan) action(a *repair.Action) []string {
 		head += "  (needs --confirm " + a.ID + ")"
 	}
 	out := []string{head}
-	say := func(label, prose string) { out = append(out, oneLine(4, label, prose)) }
+	say := func(label, prose string) {
+		out = append(out, indented(fmt.Sprintf("    %-6s", label), Escape(prose))...)
+	}
 	say("does", a.Does)
 	say("why", a.Why)
 	loses := "none; " + a.Undo
@@ -209,21 +213,20 @@ func (t *RepairPlan) action(a *repair.Action) []string {
 	return out
 }
 
-// oneLine is a label with prose on one line, however long: a block stays four lines.
-func oneLine(indent int, label, prose string) string {
-	return strings.Repeat(" ", indent) + fmt.Sprintf("%-6s", label) + Escape(prose)
-}
-
 func (t *RepairPlan) next() []string {
-	switch {
-	case len(t.Plan.Actions) == 0:
+	if len(t.Plan.Actions) == 0 {
 		return nil
-	case t.Out == "":
-		return []string{"Next: " + t.Paths.Again("repair", "plan", "--out", "plan.json"), "      then review plan.json, and: kafsck repair apply plan.json --out repaired"}
+	}
+	var out []string
+	if t.Plan.KafkaWhy != "" {
+		out = indented("", fmt.Sprintf("Promised is a start of Kafka %s: %s (--kafka names another release).", t.Plan.Kafka, Escape(t.Plan.KafkaWhy)))
+	}
+	if t.Out == "" {
+		return append(out, "Next: "+t.Paths.Again("repair", "plan", "--out", "plan.json"), "      then review plan.json, and: kafsck repair apply plan.json --out repaired")
 	}
 	words := []string{"kafsck", "repair", "apply", t.Out, "--out", "repaired"}
 	if list := t.Plan.Unconfirmed(); len(list) > 0 && len(list) == len(t.Plan.Actions) {
 		words = append(words, "--confirm", list[0].ID)
 	}
-	return []string{"Written: " + Escape(t.Out) + ", and nothing else. Review it; it may be edited.", "Next: " + Command(words...)}
+	return append(out, "Written: "+Escape(t.Out)+", and nothing else. Review it; it may be edited.", "Next: "+Command(words...))
 }

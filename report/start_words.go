@@ -49,7 +49,10 @@ func actionProse(ps *incident.PartitionStart, x broker.Action) string {
 			}
 		}
 	case broker.ActMarkDeleted:
-		s = fmt.Sprintf("deletes %s a minute later (renames it to .deleted): %s", file, count(x.Bytes, "byte", "bytes"))
+		s = fmt.Sprintf("deletes %s a minute later (renames it to .deleted)", file)
+		if x.Bytes > 0 {
+			s += ": " + count(x.Bytes, "byte", "bytes")
+		}
 		if x.From < x.ToOffset {
 			s += ", " + offsets(x.From, x.ToOffset)
 		}

@@ -19,8 +19,12 @@ func TestReadAhead(t *testing.T) {
 	logs["large"] = bytes.Repeat(logtest.Log(t, "batch size=3000 ; batch size=300000 ; batch size=700 ; batch size=1500000"), 3)
 	logs["zeros"] = append(bytes.Repeat(imageLog(t), 20), append(make([]byte, 50000), imageLog(t)...)...)
 	rng := rand.New(rand.NewPCG(3, 4))
+	rounds := 40
+	if testing.Short() {
+		rounds = 8
+	}
 	for name, log := range logs {
-		for range 40 {
+		for range rounds {
 			for _, size := range []int{4096, 10000, 0} {
 				opt := segment.ScanOptions{BufferSize: size, NextOffset: 100, From: rng.Int64N(2) * int64(rng.IntN(len(log)))}
 				plain := describeAll(scan(t, log, opt))

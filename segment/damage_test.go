@@ -33,6 +33,9 @@ func legacyLog(t testing.TB) []byte {
 // TestEveryBit flips every bit of a log. All batches but the one that is hit must come
 // out as in the sound log, and that one as a single frame.
 func TestEveryBit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	for name, log := range map[string][]byte{"batches": imageLog(t), "messages": legacyLog(t)} {
 		sound := scan(t, log, segment.ScanOptions{NextOffset: 100})
 		for hit, target := range sound {
@@ -111,12 +114,11 @@ func TestEveryStart(t *testing.T) {
 // TestSurvivors damages logs at several places at once, with garbage, zeros, missing and
 // additional bytes, in many ways. Every batch whose own bytes are whole must be found.
 func TestSurvivors(t *testing.T) {
-	rounds := 800
 	if testing.Short() {
-		rounds = 300
+		t.Skip("nothing in it runs beside anything else")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for round := range rounds {
+	for round := range 800 {
 		var parts [][]byte
 		offset := int64(rng.IntN(3) * 1000)
 		first := offset
@@ -272,6 +274,9 @@ func TestImages(t *testing.T) {
 
 // TestLongZeroRuns: runs of zeros longer than any window, and a header right behind.
 func TestLongZeroRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	for _, n := range []int{4095, 4096, 4097, 8191, 262143, 262144, 262145, 3 << 20} {
 		for _, base := range []string{"base=0", "base=256", "base=4886718345"} {
 			log := logtest.Log(t, fmt.Sprintf("batch ; raw zeros=%d ; batch %s ; batch", n, base))

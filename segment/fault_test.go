@@ -50,6 +50,9 @@ func damagedLogs(t testing.TB) map[string][]byte {
 // TestFaultAtEveryPosition: whatever byte cannot be read, the frames before are those of the
 // whole file, and the error is no damage.
 func TestFaultAtEveryPosition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	for name, log := range damagedLogs(t) {
 		sound := describeAll(scan(t, log, segment.ScanOptions{BufferSize: 4096}))
 		for _, partial := range []bool{false, true} {

@@ -90,6 +90,9 @@ func rebuilt(t testing.TB, path string, interval int64) *segment.IndexBuilder {
 // and what the cleaner wrote, is what a recovery writes, as long as no restart came between:
 // that begins to count the interval anew, and a clean stop leaves one more time entry.
 func TestIndexBuilderAsBrokersWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	dir := unpacked(t, "cleaner-swap", "reassigned-dirs", "replica-rebuild", "transactions", "compaction", "epoch-history")
 	segments, entries := 0, 0
 	for _, stage := range []struct {
@@ -151,6 +154,9 @@ func TestIndexBuilderAsBrokersWrite(t *testing.T) {
 // TestWriteIndexes: the bytes that are streamed are those of the builder, which brokers' files
 // prove; and those of real sealed segments.
 func TestWriteIndexes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	dir := unpacked(t, "cleaner-swap", "epoch-history")
 	files, entries := 0, 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -116,6 +116,9 @@ func storedDumps(t testing.TB, dir string) (lines map[string][]string, threw map
 // TestIndexFilesAsKafkaDumpsThem: in every file that a broker wrote and Kafka's tool was
 // asked about, both see the same entries.
 func TestIndexFilesAsKafkaDumpsThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	dir := unpacked(t, fixture.Names...)
 	dumps, threw := storedDumps(t, dir)
 	files, entries := map[string]int{}, map[string]int{}
@@ -146,6 +149,9 @@ func TestIndexFilesAsKafkaDumpsThem(t *testing.T) {
 // TestEveryIndexFileIsWhole: no broker leaves a part of an entry, an entry of zeros before
 // another one, or a snapshot that it would not read.
 func TestEveryIndexFileIsWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	files := 0
 	err := filepath.WalkDir(unpacked(t, fixture.Names...), func(path string, d fs.DirEntry, err error) error {
 		kind, base := kindOfIndex(path)

@@ -49,6 +49,9 @@ func TestSoundFilesAreReadOnce(t *testing.T) {
 // TestBudget: files made to be expensive. Each is read at most four times, in reasonable
 // time, and comes out tiled.
 func TestBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	table := crc32.MakeTable(crc32.Castagnoli)
 	rng := rand.New(rand.NewPCG(5, 6))
 	head := func(length int, offset int64) []byte {
@@ -140,6 +143,9 @@ func allocations(log []byte, buffer int) float64 {
 }
 
 func TestNoAllocationPerBatch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	for name, spec := range map[string]string{"batches": "batch", "messages": "message magic=1 count=3", "wrappers": "message magic=0 codec=lz4 count=3"} {
 		one := logtest.Log(t, spec)
 		few := allocations(bytes.Repeat(one, 300), 4096)
@@ -224,6 +230,9 @@ func newLarge(t testing.TB, zeros int64) large {
 }
 
 func TestLargeBatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing in it runs beside anything else")
+	}
 	for _, zeros := range []int64{3 << 20, segment.MaxRaw - 61, segment.MaxRaw - 60, 100 << 20} {
 		l := newLarge(t, zeros)
 		frames := scanReader(t, l, l.size(), segment.ScanOptions{})

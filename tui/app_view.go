@@ -57,7 +57,7 @@ func (a *app) bodyHeight() int {
 
 func (a *app) tooSmall() string {
 	lines := []string{
-		"kafsck: the window is too small:",
+		"kafsck: window too small:",
 		"it has " + itoa(a.w) + "×" + itoa(a.h) + ", needed are " + itoa(minWidth) + "×" + itoa(minHeight),
 		"q quits",
 	}
@@ -101,7 +101,12 @@ func (a *app) bottomLines() []string {
 	if len(l.offered) > 1 {
 		var b strings.Builder
 		for i, o := range l.offered {
-			word := escape(o)
+			// Of an argument, not the command before it each time.
+			word := strings.TrimSuffix(o, " ")
+			if _, arg, ok := strings.Cut(word, " "); ok {
+				word = arg
+			}
+			word = escape(word)
 			if i == l.choice {
 				word = a.styles.selected.Render(word)
 			}
@@ -161,7 +166,7 @@ func (a *app) status() string {
 			left += a.styles.dim.Render(" (" + itoa(len(a.jobs)) + " run)")
 		}
 	case e.failed != "":
-		left = a.styles.level(levelUnread).Render("E " + escape(e.failed))
+		left = a.styles.level(levelUnread).Render(cutPath("E ", escape(e.failed), max(a.w-12, minWidth-12)))
 	}
 	right := ""
 	if p, ok := e.screen.(positioned); ok {
@@ -170,31 +175,44 @@ func (a *app) status() string {
 	if f, ok := e.screen.(filterable); ok && f.filter() != "" {
 		right = "/" + cut(escape(f.filter()), a.w/3) + "  " + right
 	}
-	right = cut(right, a.w*2/3)
+	right = cut(right, max(a.w*2/3, a.w-len("? help")-2))
 	room := max(a.w-width(right)-1, 0)
 	if left == "" {
-		left = a.hints(e, room)
+		left = a.hints(e, room-1)
 	}
 	return fit(left, room) + " " + right
 }
 
 // hints are the keys to begin with, in at most w cells: whole ones, and help always.
 func (a *app) hints(e *entry, w int) string {
-	type hint struct{ key, text string }
-	var first, rest []hint
-	for _, b := range e.screen.bindings() {
-		first = append(first, hint{keyName(b.keys[0]), escape(short(b.help))})
+	var first, rest []keyHint
+	if o, ok := e.screen.(opener); ok {
+		first = o.opens()
 	}
-	for _, in := range []intent{openHelp, openFilter, openCommand, goBack, quit} {
+	for _, b := range e.screen.bindings() {
+		text := b.hint
+		if text == "" {
+			text = short(b.help)
+		}
+		first = append(first, keyHint{keyName(b.keys[0]), escape(text)})
+	}
+	for _, in := range []intent{openHelp, openFilter, openCommand, goBack, quit, openFinds, showCommand} {
+		if in == goBack && a.at == 0 {
+			continue
+		}
 		for _, b := range globalKeys {
 			if b.in == in && idle(e.screen, in) == "" {
-				rest = append(rest, hint{keyName(b.keys[0]), string(in)})
+				text := b.hint
+				if text == "" {
+					text = string(in)
+				}
+				rest = append(rest, keyHint{keyName(b.keys[0]), text})
 			}
 		}
 	}
-	cells := func(h hint) int { return width(h.key) + 1 + width(h.text) + 2 }
+	cells := func(h keyHint) int { return width(h.key) + 1 + width(h.text) + 2 }
 	help := cells(rest[0])
-	var shown []hint
+	var shown []keyHint
 	for _, h := range first {
 		if n := cells(h); w-n >= help-2 {
 			shown = append(shown, h)

@@ -78,9 +78,9 @@ func (s *batchScreen) bindings() []binding {
 	return []binding{
 		{keys: []string{"r"}, in: "records", help: "records, with their values in full"},
 		{keys: []string{">"}, in: "next-batch", help: "next batch"},
-		{keys: []string{"<"}, in: "previous-batch", help: "batch before"},
-		{keys: []string{"b"}, in: "batches", help: "the list of batches around this one"},
-		{keys: []string{"+"}, in: "expand", help: "show the fields of the record, or hide them"},
+		{keys: []string{"<"}, in: "previous-batch", help: "batch before", hint: "previous"},
+		{keys: []string{"b"}, in: "batches", help: "the list of batches around this one", hint: "batches"},
+		{keys: []string{"+"}, in: "expand", help: "show the fields of the record, or hide them", hint: "fields of the record"},
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *batchScreen) start() work {
 func (s *batchScreen) deliver(v any, ctl *control) work {
 	switch v := v.(type) {
 	case *batchData:
-		s.reading = false
+		s.reading, s.unread = false, nil
 		s.show(v)
 		if v.note != "" {
 			ctl.warn("%s", v.note)

@@ -25,7 +25,7 @@ func (s *batchScreen) view(w, h int, st *styles) string {
 	} else {
 		head = st.strong.Render(cutPath(head, path, w))
 	}
-	lines := []string{head}
+	lines := append([]string{head}, unreadLine(s.unread, w, st)...)
 	if s.finding != nil && h >= 12 {
 		l := levelOf(s.finding.Severity)
 		text := wrap(escape(s.finding.Summary), max(w-2, 1))

@@ -71,10 +71,10 @@ func (s *batchesScreen) command() string {
 
 func (s *batchesScreen) bindings() []binding {
 	return []binding{
-		{keys: []string{"r"}, in: "records", help: "records of the batch"},
-		{keys: []string{">"}, in: "next-segment", help: "next segment of the log"},
-		{keys: []string{"<"}, in: "previous-segment", help: "segment before"},
-		{keys: []string{"c"}, in: "count", help: "count and check all batches of the segment"},
+		{keys: []string{"r"}, in: "records", help: "records of the batch", hint: "records"},
+		{keys: []string{">"}, in: "next-segment", help: "next segment of the log", hint: "next segment"},
+		{keys: []string{"<"}, in: "previous-segment", help: "segment before", hint: "previous"},
+		{keys: []string{"c"}, in: "count", help: "count and check all batches of the segment", hint: "count and check"},
 	}
 }
 
@@ -249,6 +249,7 @@ func (s *batchesScreen) deliver(v any, ctl *control) work {
 		if v.log.at != s.log.at {
 			s.bounds = nil
 		}
+		s.unread = nil
 		s.log = v.log
 		s.frames, s.head, s.tail, s.size, s.loaded = v.frames, v.head, v.tail, v.size, true
 		s.bounds = mergeBounds(s.bounds, v.bounds)
@@ -275,7 +276,7 @@ func (s *batchesScreen) deliver(v any, ctl *control) work {
 
 // take joins frames to those that are there, and drops what is far from the cursor.
 func (s *batchesScreen) take(v *further) work {
-	s.reading = false
+	s.reading, s.unread = false, nil
 	s.size = v.size
 	s.bounds = mergeBounds(s.bounds, v.bounds)
 	n := len(s.frames)

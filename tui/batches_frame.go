@@ -285,6 +285,9 @@ func frameCell(f *frame, col int) string {
 	first, last := f.offsets()
 	switch col {
 	case frameOffset:
+		if f.isMessage() && f.legacy.Codec() != batch.None {
+			return "≤" + itoa(first) // a wrapper does not say where its messages begin
+		}
 		return itoa(first)
 	case frameLast:
 		return itoa(last)

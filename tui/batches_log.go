@@ -138,13 +138,21 @@ func (f *watchedFile) failed(err error) error {
 func unreadText(err error, w int, st *styles) string {
 	var out []string
 	for i, l := range wrap(escape(err.Error()), max(w-2, 1)) {
-		mark := "  "
 		if i == 0 {
-			mark = levelUnread.symbol() + " "
+			out = append(out, st.level(levelUnread).Render(levelUnread.symbol()+" "+l))
+		} else {
+			out = append(out, "  "+st.level(levelUnread).Render(l))
 		}
-		out = append(out, st.level(levelUnread).Render(mark+l))
 	}
 	return strings.Join(append(out, st.dim.Render("Nothing is known about these bytes. R tries again.")), "\n")
+}
+
+// unreadLine is a failed read above what was read before it; nothing without one.
+func unreadLine(err error, w int, st *styles) []string {
+	if err == nil || errors.Is(err, errStopped) { // the status line has the latter
+		return nil
+	}
+	return []string{st.level(levelUnread).Render(cutPath(levelUnread.symbol()+" not read: ", escape(err.Error()), w))}
 }
 
 // entries looks at single entries of an index file.

@@ -26,6 +26,7 @@ func (s *batchesScreen) view(w, h int, st *styles) string {
 	if head := s.headline(); h >= 12 {
 		lines = append(lines, st.dim.Render(cutHead(escape(s.log.file().Path), escape(head), w)))
 	}
+	lines = append(lines, unreadLine(s.unread, w, st)...)
 	return strings.Join(append(lines, s.viewTable(w, h-len(lines), st)), "\n")
 }
 

@@ -399,9 +399,17 @@ func (s *caseScreen) view(w, h int, st *styles) string {
 		lines = lines[:most]
 	}
 	if s.w.src != nil && h > 6 {
-		lines = append(lines, st.dim.Render(cut(s.sums(), w)))
+		// Each sum whole, on two lines where they need them.
+		sums := s.sums()
+		for n := 0; n < 2 && len(sums) > 0; n++ {
+			text := sums[0]
+			for sums = sums[1:]; len(sums) > 0 && (width(text+" · "+sums[0]) <= w || n == 1); sums = sums[1:] {
+				text += " · " + sums[0]
+			}
+			lines = append(lines, st.dim.Render(cut(text, w)))
+		}
 	}
-	if h-len(lines) > 3 {
+	if h >= 12 {
 		lines = append(lines, "")
 	}
 	if s.w.src == nil {
@@ -427,14 +435,10 @@ func (s *caseScreen) copyText(kind copyKind) (string, error) {
 	return shellWords(dirs...), nil
 }
 
-// sums are the totals in a line.
-func (s *caseScreen) sums() string {
+// sums are the totals, the worst first.
+func (s *caseScreen) sums() []string {
 	t := &s.w.totals
-	parts := []string{
-		countOf(int64(len(s.w.brokers)), "broker", "brokers"),
-		countOf(int64(len(s.w.refs)), "partition", "partitions"),
-		humanBytes(t.bytes) + " read",
-	}
+	var parts []string
 	for l := levelUnread; l >= levelWarning; l-- {
 		if n := t.byWorst[l]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s %s", l.symbol(), comma(int64(n)), l.word()))
@@ -443,5 +447,8 @@ func (s *caseScreen) sums() string {
 	if t.untold > 0 {
 		parts = append(parts, comma(int64(t.untold))+" cannot be told")
 	}
-	return strings.Join(parts, " · ")
+	return append(parts,
+		countOf(int64(len(s.w.brokers)), "broker", "brokers"),
+		countOf(int64(len(s.w.refs)), "partition", "partitions"),
+		humanBytes(t.bytes)+" read")
 }

@@ -107,7 +107,7 @@ func (a *app) completeCommand(text string) []string {
 				out = append(out, c.name)
 			}
 		case hasArg && c.name == name && c.complete != nil:
-			for _, v := range c.complete(arg) {
+			for _, v := range c.complete(strings.TrimLeft(arg, " ")) {
 				out = append(out, name+" "+v)
 			}
 		}

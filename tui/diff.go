@@ -73,10 +73,10 @@ func (s *diffScreen) command() string { return s.twin("diff") }
 
 func (s *diffScreen) bindings() []binding {
 	return []binding{
-		{keys: []string{"+", "="}, in: "more-context", help: "more equal rows around a difference"},
-		{keys: []string{"-"}, in: "less-context", help: "fewer equal rows around a difference"},
 		{keys: []string{"r"}, in: "records", help: "records, or batches again"},
-		{keys: []string{"p"}, in: "next-pair", help: "pair: the next two replicas"},
+		{keys: []string{"p"}, in: "next-pair", help: "pair: the next two replicas", hint: "next pair"},
+		{keys: []string{"+", "="}, in: "more-context", help: "more equal rows around a difference", hint: "more context"},
+		{keys: []string{"-"}, in: "less-context", help: "fewer equal rows around a difference", hint: "less"},
 	}
 }
 
@@ -299,7 +299,7 @@ func (s *diffScreen) position() string {
 		return ""
 	}
 	n := len(s.src.hunks)
-	text := fmt.Sprintf("offset %d of %d–%d", s.here(), s.src.from, s.src.to-1)
+	text := fmt.Sprintf("at %d of %d–%d", s.here(), s.src.from, s.src.to-1)
 	if n > 0 {
 		if h := s.window[s.cursor].hunk; h >= 0 {
 			return fmt.Sprintf("difference %d/%d  %s", h+1, n, text)

@@ -118,6 +118,8 @@ func (s *diffScreen) row(i, half, w int, st *styles) string {
 		b.WriteString(look.Render(fit(escape(itemText(x, s.src.records)), half)))
 		if k == 0 {
 			b.WriteString(levelStyle(st, max(l, levelNone), selected).Render(mid))
+		} else if selected { // the bar reaches the window's edge
+			b.WriteString(look.Render(strings.Repeat(" ", max(w-5-2*half, 0))))
 		}
 	}
 	return b.String()

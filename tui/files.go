@@ -156,7 +156,15 @@ func newTextFile(w *world, dir *logdir.LogDir, f *logdir.File) *textFile {
 	return s
 }
 
-func (s *textFile) crumb() string   { return s.file.Name }
+func (s *textFile) crumb() string {
+	if s.inHex && s.loaded {
+		return s.file.Name + " (bytes)"
+	}
+	return s.file.Name
+}
+
+func (s *textFile) tableHidden() bool { return s.inHex }
+
 func (s *textFile) command() string { return shellWords("kafsck", "dump", s.w.typed(s.file.Path)) }
 
 func (s *textFile) bindings() []binding { return nil }
@@ -271,7 +279,7 @@ func (s *textFile) deliver(v any, ctl *control) work {
 	}
 	switch v := v.(type) {
 	case *parsedFile:
-		s.loaded = true
+		s.loaded, s.unread = true, nil
 		s.hex.src = &fileBytes{open: func(ctx context.Context) (*watchedFile, error) { return openWatched(ctx, s.file, nil) }, n: v.size}
 		s.bad, s.version, s.says = v.bad, v.version, v.says
 		s.inHex = v.bytes
@@ -324,12 +332,7 @@ func (s *textFile) view(w, h int, st *styles) string {
 	if s.version != "" {
 		head += "  version " + s.version
 	}
-	if s.inHex {
-		head += "  (bytes; tab: what they say)"
-	} else {
-		head += "  (tab: bytes)"
-	}
-	lines := []string{st.dim.Render(cut(escape(head), w))}
+	lines := append([]string{st.dim.Render(cut(escape(head), w))}, unreadLine(s.unread, w, st)...)
 	lines = append(lines, s.problem(w, st)...)
 	if s.inHex {
 		if s.hex.src.size() == 0 {

@@ -85,7 +85,7 @@ func (s *entriesScreen) crumb() string   { return s.file.Name }
 func (s *entriesScreen) command() string { return shellWords("kafsck", "dump", s.w.typed(s.file.Path)) }
 
 func (s *entriesScreen) bindings() []binding {
-	return []binding{{keys: []string{"b"}, in: "bytes", help: "bytes of the file"}}
+	return []binding{{keys: []string{"b"}, in: "bytes", help: "bytes of the file", hint: "bytes"}}
 }
 
 // logBeside is the .log of the same base offset.
@@ -266,7 +266,7 @@ func (s *entriesScreen) deliver(v any, ctl *control) work {
 	if !ok {
 		return nil
 	}
-	s.loaded, s.head, s.bad = true, r.head, r.bad
+	s.loaded, s.unread, s.head, s.bad = true, nil, r.head, r.bad
 	w := s.setRows(r.rows)
 	if width := map[logdir.Kind]int64{logdir.KindIndex: segment.IndexEntrySize, logdir.KindTimeIndex: segment.TimeEntrySize, logdir.KindTxnIndex: segment.TxnEntrySize}[s.file.Kind]; s.at >= 0 && width > 0 {
 		s.selectRow(int(min(s.at/width, int64(max(len(r.rows.list)-1, 0)))))
@@ -325,7 +325,7 @@ func (s *entriesScreen) view(w, h int, st *styles) string {
 	if !s.loaded {
 		return st.dim.Render("reading …")
 	}
-	lines := []string{st.dim.Render(cut(escape(s.file.Path+"  "+s.head), w))}
+	lines := append([]string{st.dim.Render(cut(escape(s.file.Path+"  "+s.head), w))}, unreadLine(s.unread, w, st)...)
 	if s.bad != "" {
 		for i, l := range wrap(escape(s.bad), max(w-2, 1)) {
 			mark := "  "

@@ -75,8 +75,8 @@ func (s *epochFile) command() string {
 
 func (s *epochFile) bindings() []binding {
 	return []binding{
-		{keys: []string{"b"}, in: "bytes", help: "bytes of the file"},
-		{keys: []string{"P"}, in: "plan", help: "the file that kafsck would write"},
+		{keys: []string{"b"}, in: "bytes", help: "bytes of the file", hint: "bytes"},
+		{keys: []string{"P"}, in: "plan", help: "the file that kafsck would write", hint: "what kafsck would write"},
 	}
 }
 
@@ -231,7 +231,7 @@ func (s *epochFile) deliver(v any, ctl *control) work {
 	case error:
 		s.unread = v
 	case *toldEpochs:
-		s.told = v
+		s.told, s.unread = v, nil
 		return s.setRows(v.rows)
 	}
 	return nil
@@ -294,6 +294,7 @@ func (s *epochFile) view(w, h int, st *styles) string {
 		return out
 	}
 	lines := []string{st.dim.Render(cut(escape(s.c.Dir+"/leader-epoch-checkpoint  start offset of each epoch: as written, as Kafka loads it, as regenerated"), w))}
+	lines = append(lines, unreadLine(s.unread, w, st)...)
 	switch {
 	case t.absent:
 		lines = append(lines, text(levelWarning, "There is no such file.")...)

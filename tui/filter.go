@@ -30,6 +30,28 @@ type filter struct {
 // empty tells that everything passes.
 func (f *filter) empty() bool { return len(f.terms) == 0 && f.where == nil }
 
+// within is where a word of the filter stands in a cell; to is 0 where none does.
+func (f *filter) within(cell string) (from, to int) {
+	if f == nil {
+		return 0, 0
+	}
+	folded := strings.ToLower(cell)
+	for i := range f.terms {
+		t := &f.terms[i]
+		if t.not || t.column >= 0 || t.text == "" {
+			continue
+		}
+		in := cell
+		if t.fold && len(folded) == len(cell) { // else positions differ
+			in = folded
+		}
+		if at := strings.Index(in, t.text); at >= 0 {
+			return at, at + len(t.text)
+		}
+	}
+	return 0, 0
+}
+
 type filterTerm struct {
 	not    bool
 	text   string

@@ -92,7 +92,7 @@ func (s *findingsScreen) command() string {
 }
 
 func (s *findingsScreen) bindings() []binding {
-	return []binding{{keys: []string{"e"}, in: "explain", help: "explain the code"}}
+	return []binding{{keys: []string{"e"}, in: "explain", help: "explain the code", hint: "explain"}}
 }
 
 func (s *findingsScreen) start() work { return nil }
@@ -213,7 +213,7 @@ func (s *findingsScreen) view(w, h int, st *styles) string {
 	}
 	room := h
 	var detail []string
-	if r := s.row(); r >= 0 && h >= 14 {
+	if r := s.row(); r >= 0 && (h >= 14 || h-s.len()-1 >= leastText) {
 		more := "… enter shows all"
 		if s.code != "" {
 			detail = s.detail(s.list[r], w, st)
@@ -221,7 +221,11 @@ func (s *findingsScreen) view(w, h int, st *styles) string {
 			detail, more = meaning(s.rows.(groupRows)[r], w, st), "… e shows all"
 		}
 		// What the list does not need is the text's.
-		if most := max(h/2, h-s.len()-1); len(detail) > most {
+		most := h - s.len() - 1
+		if h >= 14 {
+			most = max(most, h/2)
+		}
+		if len(detail) > most {
 			detail = append(detail[:most-1], st.dim.Render(more))
 		}
 		room -= len(detail)
@@ -264,9 +268,11 @@ func (s *findingsScreen) detail(found *foundFinding, w int, st *styles) []string
 	if f == nil {
 		return append(lines, wrap(notKept, w)...)
 	}
-	for i, text := range wrap(escape(f.Summary), w) {
+	for i, text := range wrap(escape(f.Summary), w-2) {
 		if i == 0 {
 			text = st.level(levelOf(f.Severity)).Render(levelOf(f.Severity).symbol()+" ") + text
+		} else {
+			text = "  " + text
 		}
 		lines = append(lines, text)
 	}

@@ -49,6 +49,31 @@ func (o *overlay) key(key string, h int) bool {
 	return true
 }
 
+// wrapLine is wrap; what is behind a gap, such as what a key does, stays in its column.
+func (o *overlay) wrapLine(l string, w int) []string {
+	text := strings.TrimLeft(l, " ")
+	i := strings.LastIndex(text, "  ")
+	if !o.headed || len(text) == len(l) || i < 0 || width(l) <= w {
+		return wrap(l, w)
+	}
+	at := len(l) - len(text) + i + len("  ")
+	indent := width(l[:at])
+	if w-indent < 16 { // two columns do not fit
+		indent, at = 6, len(strings.TrimRight(l[:at], " "))
+	}
+	var out []string
+	for k, part := range wrap(strings.TrimLeft(l[at:], " "), w-indent) {
+		head := strings.Repeat(" ", indent)
+		if k == 0 && width(l[:at]) == indent {
+			head = l[:at]
+		} else if k == 0 {
+			out = append(out, cut(l[:at], w))
+		}
+		out = append(out, head+part)
+	}
+	return out
+}
+
 func (o *overlay) view(w, h int, st *styles) []string {
 	var wrapped []string
 	for _, l := range o.lines {
@@ -56,7 +81,7 @@ func (o *overlay) view(w, h int, st *styles) []string {
 			l = escape(l)
 		}
 		head := o.headed && !strings.HasPrefix(l, " ")
-		for _, part := range wrap(l, w-2) {
+		for _, part := range o.wrapLine(l, w-2) {
 			if head {
 				part = st.header.Render(part)
 			}

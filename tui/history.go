@@ -73,8 +73,8 @@ func (s *historyScreen) bindings() []binding {
 		return nil
 	}
 	return []binding{
-		{keys: []string{"L"}, in: "loss", help: "loss and its evidence"},
-		{keys: []string{"C"}, in: "leaders", help: "candidate leaders"},
+		{keys: []string{"L"}, in: "loss", help: "loss and its evidence", hint: "loss"},
+		{keys: []string{"C"}, in: "leaders", help: "candidate leaders", hint: "leaders"},
 	}
 }
 
@@ -300,6 +300,9 @@ func (s *historyScreen) verdict() (level, string) {
 		reach += fmt.Sprintf(" A log here knows epoch %d: the metadata end before it.", x.Ahead)
 	}
 	worst, l := "", levelOK
+	if last.Leader < 0 || len(x.Unclean) > 0 {
+		l = levelNote
+	}
 	for i := range x.Unclean {
 		u := &x.Unclean[i]
 		c := &x.Changes[u.Index]

@@ -51,6 +51,7 @@ type binding struct {
 	keys []string // as bubbletea names them
 	in   intent
 	help string
+	hint string // for the status line, where help is too long for it; "": help to its first comma
 	// root: the root acts on it itself.
 	root bool
 }
@@ -85,7 +86,7 @@ var globalKeys = []binding{
 	{keys: []string{"]", "alt+right"}, in: goForward, help: "forward again", root: true},
 	{keys: []string{"O"}, in: openCase, help: "the case: brokers and partitions", root: true},
 	{keys: []string{"F"}, in: openFinds, help: "all findings", root: true},
-	{keys: []string{"x"}, in: showCommand, help: "the kafsck command for this view", root: true},
+	{keys: []string{"x"}, in: showCommand, help: "the kafsck command for this view", hint: "as a command", root: true},
 	{keys: []string{"y"}, in: openCopy, help: "copy: then c cell, r row, p path, j JSON", root: true},
 	{keys: []string{"w"}, in: openSave, help: "save the table as NAME.csv or NAME.json", root: true},
 	{keys: []string{"R"}, in: again, help: "read this view again", root: true},
@@ -102,6 +103,9 @@ func idle(s screen, in intent) (why string) {
 	})
 	_, filters := s.(filterable)
 	_, saves := s.(saver)
+	if t, ok := s.(tableHider); ok && t.tableHidden() && slices.Contains([]intent{sortBy, faults, mark, nextMark, openFilter, openSave}, in) {
+		return "of the table, which tab shows"
+	}
 	switch {
 	case in == sortBy && !rows:
 		return "this view has no columns to sort by"

@@ -71,7 +71,7 @@ func (s *leadersScreen) refresh(ctl *control) work {
 func (s *leadersScreen) bindings() []binding {
 	return []binding{
 		{keys: []string{"H"}, in: "history", help: "history: leaders and ISR"},
-		{keys: []string{"S"}, in: "starts", help: "next start of its brokers"},
+		{keys: []string{"S"}, in: "starts", help: "next start of its brokers", hint: "next start"},
 	}
 }
 

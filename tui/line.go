@@ -94,7 +94,11 @@ func (l *line) edit(key string, runes []rune) bool {
 	case "shift+tab":
 		l.offer(-1)
 	default:
-		if len(runes) == 0 || len(l.text)+len(runes) > maxLine {
+		if len(runes) == 0 {
+			return false
+		}
+		if len(l.text)+len(runes) > maxLine {
+			l.problem = "longer than " + comma(maxLine) + " characters: left out"
 			return false
 		}
 		var fresh []rune

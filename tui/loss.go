@@ -55,8 +55,8 @@ func (s *lossScreen) command() string {
 
 func (s *lossScreen) bindings() []binding {
 	return []binding{
-		{keys: []string{"C"}, in: "leaders", help: "candidate leaders"},
-		{keys: []string{"d"}, in: "diff", help: "differences: two replicas in step"},
+		{keys: []string{"C"}, in: "leaders", help: "candidate leaders", hint: "leaders"},
+		{keys: []string{"d"}, in: "diff", help: "differences: two replicas in step", hint: "diff"},
 		{keys: []string{"H"}, in: "history", help: "history: leaders and ISR"},
 	}
 }

@@ -50,15 +50,15 @@ func (s *partitionScreen) bindings() []binding {
 	return []binding{
 		{keys: []string{"+", "="}, in: "zoom-in", help: "zoom in, around the cursor"},
 		{keys: []string{"-"}, in: "zoom-out", help: "zoom out"},
-		{keys: []string{"0"}, in: "zoom-all", help: "all offsets"},
-		{keys: []string{"d"}, in: "diff", help: "differences: two replicas in step"},
-		{keys: []string{"L"}, in: "loss", help: "loss and its evidence"},
-		{keys: []string{"C"}, in: "leaders", help: "candidate leaders"},
-		{keys: []string{"S"}, in: "starts", help: "next start of its brokers"},
+		{keys: []string{"0"}, in: "zoom-all", help: "all offsets", hint: "all"},
+		{keys: []string{"d"}, in: "diff", help: "differences: two replicas in step", hint: "diff"},
+		{keys: []string{"L"}, in: "loss", help: "loss and its evidence", hint: "loss"},
+		{keys: []string{"C"}, in: "leaders", help: "candidate leaders", hint: "leaders"},
+		{keys: []string{"S"}, in: "starts", help: "next start of its brokers", hint: "next start"},
 		{keys: []string{"H"}, in: "history", help: "history: leaders and ISR"},
 		{keys: []string{"T"}, in: "txns", help: "transactions"},
-		{keys: []string{"i"}, in: "findings-here", help: "findings of this partition"},
-		{keys: []string{"c"}, in: "segments", help: "segments of this replica"},
+		{keys: []string{"i"}, in: "findings-here", help: "findings of this partition", hint: "findings"},
+		{keys: []string{"c"}, in: "segments", help: "segments of this replica", hint: "segments"},
 	}
 }
 
@@ -260,12 +260,12 @@ func (s *partitionScreen) openCopy(ctl *control) {
 	switch {
 	case c == nil:
 		ctl.say("no replica is selected")
+	case c.Log != nil && c.Log.Partition != nil: // with an error, its files can be seen all the same
+		ctl.push(openSegments(s.w, s.p, c))
 	case c.Err != nil:
 		ctl.warn("this copy could not be read: %v", c.Err)
-	case c.Log == nil:
-		ctl.warn("this copy was not read")
 	default:
-		ctl.push(openSegments(s.w, s.p, c))
+		ctl.warn("this copy was not read")
 	}
 }
 

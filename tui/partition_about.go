@@ -92,7 +92,7 @@ func (a *about) unread(w int, st *styles) []string {
 			out = append(out, st.level(levelUnread).Render(cut(fmt.Sprintf("E not read: %d more", len(a.p.Errors)-i), w)))
 			break
 		}
-		out = append(out, st.level(levelUnread).Render(cut("E not read: "+escape(a.p.Errors[i].Error()), w)))
+		out = append(out, st.level(levelUnread).Render(cutPath("E not read: ", escape(a.p.Errors[i].Error()), w)))
 	}
 	return out
 }

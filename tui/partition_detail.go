@@ -31,6 +31,9 @@ func (d *prose) at(l level, label, format string, args ...any) {
 
 const labelWidth = 16
 
+// leastText is how many lines a text below a table is worth, its rule among them.
+const leastText = 3
+
 // split is a table with the selected row told in full below it. tab goes from one to
 // the other, where up and down scroll the text.
 type split struct {
@@ -89,8 +92,10 @@ func (s *split) viewSplit(head []string, d prose, w, h int, st *styles) string {
 	switch {
 	case room < 8 && s.below:
 		above, below = 0, room
-	case room < 8 || len(text) == 0:
+	case len(text) == 0 || room < 8 && room-above < leastText:
 		above, below = room, 0
+	case room < 8: // few rows leave some lines
+		below = min(below, room-above)
 	case above+below > room:
 		below = min(below, max(room*3/5, room-above))
 		above = room - below

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// legendText breaks between the signs only.
+const legendText = "═\u00a0differs  x\u00a0lost  ·\u00a0no\u00a0batch  S\u00a0log\u00a0start  H\u00a0high\u00a0watermark  F\u00a0fork  L\u00a0lost  D\u00a0other\u00a0difference  B\u00a0behind"
+
 func (s *partitionScreen) view(w, h int, st *styles) string {
 	if s.p == nil {
 		return s.waiting(st)
@@ -62,12 +65,17 @@ func (s *partitionScreen) viewChart(w, h int, st *styles) []string {
 	}
 	indent := strings.Repeat(" ", labels+4)
 	out := []string{st.header.Render(fit(indent+s.chart.axis(ticks), w))}
-	info := s.info(w, st)
-	legend := 1
+	// What the cursor is on and the legend take the lines that the bars leave.
+	spare := h - len(out) - 2*len(s.lanes)
+	legend := wrapTo(legendText, w, 2)
 	if h < 8 {
-		legend = 0
+		legend = nil
 	}
-	room := h - len(out) - len(info) - legend
+	info := s.info(w, max(spare-len(legend), 2), st)
+	if spare < len(info)+len(legend) && len(legend) > 1 {
+		legend = wrapTo(strings.Join(legend, " "), w, 1)
+	}
+	room := h - len(out) - len(info) - len(legend)
 	double := room >= 2*len(s.lanes)
 	each := 1
 	if double {
@@ -82,12 +90,14 @@ func (s *partitionScreen) viewChart(w, h int, st *styles) []string {
 	if s.chart.holds(s.cursor) {
 		column = s.chart.column(s.cursor)
 	}
-	for i := first; i < len(s.lanes) && len(out)+each <= h-len(info)-legend; i++ {
+	for i := first; i < len(s.lanes) && len(out)+each <= h-len(info)-len(legend); i++ {
 		out = append(out, s.viewLane(i, i == selected, labels, column, double, w, st)...)
 	}
 	out = append(out, info...)
-	if legend > 0 && len(out) < h {
-		out = append(out, st.dim.Render(cut("═ differs  x lost  · no batch  S log start  H high watermark  F fork  L lost  D other difference  B behind", w)))
+	for _, l := range legend {
+		if len(out) < h {
+			out = append(out, st.dim.Render(strings.ReplaceAll(l, "\u00a0", " ")))
+		}
 	}
 	return out
 }
@@ -107,7 +117,11 @@ func (s *partitionScreen) viewLane(i int, selected bool, labels, column int, dou
 		if l.level == levelUnread {
 			empty = levelUnread
 		}
-		out := []string{head + st.level(empty).Render(cut(escape(l.empty), max(w-labels-4, 1)))}
+		says, path := l.empty, ""
+		if rest, ok := strings.CutPrefix(says, "not read: "); ok {
+			says, path = "not read: ", escape(rest)
+		}
+		out := []string{head + st.level(empty).Render(cutPath(escape(says), path, max(w-labels-4, 1)))}
 		if double {
 			out = append(out, strings.Repeat(" ", labels+4)+s.chart.signs(l, -1, st))
 		}
@@ -128,11 +142,11 @@ func (s *partitionScreen) viewLane(i int, selected bool, labels, column int, dou
 	return out
 }
 
-// info says what the cursor is on, in the selected replica first.
-func (s *partitionScreen) info(w int, st *styles) []string {
+// info says what the cursor is on, in the selected replica first, in at most most lines.
+func (s *partitionScreen) info(w, most int, st *styles) []string {
 	var parts []string
 	r := s.row()
-	if c := s.copy(); c != nil && c.Log != nil {
+	if c := s.copy(); c != nil && c.Log != nil && c.Err == nil {
 		where := "offset " + itoa(s.cursor) + " on broker " + c.Broker.Name
 		switch e := c.Log.Lineage.At(s.cursor); {
 		case s.cursor >= c.Log.LogEndOffset:
@@ -162,10 +176,7 @@ func (s *partitionScreen) info(w int, st *styles) []string {
 		}
 	}
 	text := escape(strings.Join(append(parts, words...), "; "))
-	lines := wrap(text, w)
-	if len(lines) > 2 {
-		lines = []string{lines[0], cut(lines[1]+" "+lines[2], w)}
-	}
+	lines := wrapTo(text, w, min(most, 6))
 	for i := range lines {
 		lines[i] = st.level(worst).Render(lines[i])
 	}

@@ -80,9 +80,9 @@ func (s *recordsScreen) command() string {
 
 func (s *recordsScreen) bindings() []binding {
 	return []binding{
-		{keys: []string{">"}, in: "next-batch", help: "records of the next batch"},
-		{keys: []string{"<"}, in: "previous-batch", help: "records of the batch before"},
-		{keys: []string{"b"}, in: "bytes", help: "fields and bytes of the batch"},
+		{keys: []string{">"}, in: "next-batch", help: "records of the next batch", hint: "next batch"},
+		{keys: []string{"<"}, in: "previous-batch", help: "records of the batch before", hint: "previous"},
+		{keys: []string{"b"}, in: "bytes", help: "fields and bytes of the batch", hint: "fields and bytes"},
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *recordsScreen) deliver(v any, ctl *control) work {
 	}
 	switch v := v.(type) {
 	case *batchData:
-		s.reading = false
+		s.reading, s.unread = false, nil
 		s.begin = -1
 		s.show(v)
 		if v.note != "" {
@@ -204,7 +204,7 @@ func (s *recordsScreen) view(w, h int, st *styles) string {
 		head = offsetsText(first, last+1) + "  message format " + itoa(int32(f.legacy.Magic))
 	}
 	head += "  " + d.recordsText() + "  at " + itoa(f.pos) + " of "
-	lines := []string{st.strong.Render(cutPath(head, escape(d.log.file().Path), w))}
+	lines := append([]string{st.strong.Render(cutPath(head, escape(d.log.file().Path), w))}, unreadLine(s.unread, w, st)...)
 	if f.badCRC {
 		lines = append(lines, st.level(levelDamage).Render(cut("D the CRC does not verify: what the records say cannot be believed", w)))
 	}

@@ -46,6 +46,10 @@ type (
 		columnNames() []string
 		sortByName(name string, ctl *control) (work, error)
 	}
+	// opener gives the keys that the status line shows first.
+	opener interface{ opens() []keyHint }
+	// tableHider has a table that is not always shown.
+	tableHider interface{ tableHidden() bool }
 	// positioned says where one is, at the right of the status line ("12 of 345").
 	positioned interface{ position() string }
 	// refresher is told that what all screens share has changed.

@@ -23,7 +23,7 @@ func openSegments(w *world, p *incident.Partition, c *incident.Copy) screen {
 
 // segmentsCommand opens the segments of a directory at once, whether or not its partition
 // is judged.
-var segmentsCommand = screenCommand{name: "segments", args: "PARTITION [BROKER]", help: "segments and files of a partition, also before it is judged",
+var segmentsCommand = screenCommand{name: "segments", args: "[PARTITION [BROKER]]", help: "segments and files of a partition, also before it is judged",
 	complete: func(w *world, arg string) []string {
 		name, broker, has := strings.Cut(arg, " ")
 		if !has {
@@ -42,9 +42,9 @@ var segmentsCommand = screenCommand{name: "segments", args: "PARTITION [BROKER]"
 	open: func(ctl *control, arg string) (screen, error) {
 		w := ctl.world()
 		name, broker, _ := strings.Cut(arg, " ")
-		i := w.indexOf(name)
-		if i < 0 {
-			return nil, fmt.Errorf("there is no partition %s", name)
+		i, err := ctl.partitionFor(name)
+		if err != nil {
+			return nil, err
 		}
 		if p := w.story(i); p != nil {
 			for _, c := range p.Copies {
@@ -65,7 +65,7 @@ var segmentsCommand = screenCommand{name: "segments", args: "PARTITION [BROKER]"
 				}
 			}
 		}
-		return nil, fmt.Errorf("there is no directory of %s on broker %s", name, broker)
+		return nil, fmt.Errorf("there is no directory of %s on broker %s", w.refs[i].Name, broker)
 	}}
 
 // segmentsScreen lists the segments of a directory and the files beside them, or with tab
@@ -188,8 +188,8 @@ func (s *segmentsScreen) command() string {
 
 func (s *segmentsScreen) bindings() []binding {
 	return []binding{
-		{keys: []string{"c"}, in: "count", help: "count and check all batches of the segment"},
-		{keys: []string{"E"}, in: "epochs", help: "leader-epoch-checkpoint as written, loaded and regenerated"},
+		{keys: []string{"c"}, in: "count", help: "count and check all batches of the segment", hint: "count and check"},
+		{keys: []string{"E"}, in: "epochs", help: "leader-epoch-checkpoint as written, loaded and regenerated", hint: "epochs"},
 	}
 }
 
@@ -324,15 +324,15 @@ func (s *segmentsScreen) view(w, h int, st *styles) string {
 		lines = append(lines, st.dim.Render(cut(escape(s.headline()), w)))
 	}
 	if s.unread > 0 {
-		text := fmt.Sprintf("E not read: %s: %s", countOf(int64(s.unread), "segment", "segments"), s.unreadSays)
-		lines = append(lines, st.level(levelUnread).Render(cut(escape(text), w)))
+		text := fmt.Sprintf("E not read: %s: ", countOf(int64(s.unread), "segment", "segments"))
+		lines = append(lines, st.level(levelUnread).Render(cutPath(text, escape(s.unreadSays), w)))
 	}
 	return strings.Join(append(lines, s.viewTable(w, h-len(lines), st)), "\n")
 }
 
 func (s *segmentsScreen) headline() string {
 	if s.c == nil {
-		return s.part.Dir + "  not judged (tab: every file, or segments)"
+		return s.part.Dir + "  not judged"
 	}
 	l := s.c.Log
 	text := s.c.Dir + "  " + string(s.c.State) + "  "
@@ -349,11 +349,7 @@ func (s *segmentsScreen) headline() string {
 	if l.RecoveryPoint != nil {
 		text += "  recovery point " + itoa(*l.RecoveryPoint)
 	}
-	text += "  " + countOf(l.Batches, "batch", "batches")
-	if s.table == s.segments {
-		return text + "  (tab: every file)"
-	}
-	return text + "  (tab: segments)"
+	return text + "  " + countOf(l.Batches, "batch", "batches")
 }
 
 func (s *segmentsScreen) commands() []command {

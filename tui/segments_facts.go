@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"kafsck/batch"
@@ -52,7 +53,8 @@ func readFacts(list []segmentRow) work {
 				return ctx.Err()
 			}
 			if err != nil {
-				f = segmentFacts{known: true, first: -1, last: -1, batches: -1, offsets: -1, times: -1, level: levelUnread, says: err.Error()}
+				dir := strings.TrimSuffix(x.Log.Path, x.Log.Name) // that of all rows
+				f = segmentFacts{known: true, first: -1, last: -1, batches: -1, offsets: -1, times: -1, level: levelUnread, says: strings.ReplaceAll(err.Error(), dir, "")}
 			}
 			fresh = append(fresh, numberedFacts{i, f})
 			if now := time.Now(); now.Sub(last) > 60*time.Millisecond {

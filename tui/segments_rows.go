@@ -12,6 +12,7 @@ var segmentColumns = []column{
 	{name: "state"},
 	{name: "size", right: true},
 	{name: "batches", right: true},
+	{name: "what", max: 32},
 	{name: "first time", min: 24},
 	{name: "last time", min: 24},
 	{name: "index", right: true},
@@ -19,7 +20,6 @@ var segmentColumns = []column{
 	{name: "aborted txns", right: true},
 	{name: "producers", right: true},
 	{name: "modified", min: 19},
-	{name: "what", grow: true, max: 60},
 }
 
 // segmentRow is a segment, or a file that belongs to none.
@@ -72,12 +72,12 @@ func (r *segmentRows) Cell(row, col int) string {
 		return x.state
 	case 2:
 		return humanBytes(m.Size)
-	case 10:
+	case 11:
 		if m.ModTime.IsZero() {
 			return ""
 		}
 		return m.ModTime.UTC().Format("2006-01-02 15:04:05")
-	case 11:
+	case 4:
 		if f.says != "" {
 			return f.says
 		}
@@ -98,15 +98,15 @@ func (r *segmentRows) Cell(row, col int) string {
 			return comma(f.batches)
 		}
 		return ""
-	case 4:
-		return knownTime(f, f.first)
 	case 5:
-		return knownTime(f, f.last)
+		return knownTime(f, f.first)
 	case 6:
-		return entriesText(x.seg.Index, f, f.offsets)
+		return knownTime(f, f.last)
 	case 7:
-		return entriesText(x.seg.TimeIndex, f, f.times)
+		return entriesText(x.seg.Index, f, f.offsets)
 	case 8:
+		return entriesText(x.seg.TimeIndex, f, f.times)
+	case 9:
 		return number(x.seg.TxnIndex, 0, segment.TxnEntrySize)
 	}
 	return number(x.seg.Snapshot, 10, segment.SnapshotEntrySize)
@@ -146,32 +146,32 @@ func (r *segmentRows) Value(row, col int) any {
 			return nil
 		}
 		return f.batches
-	case 4, 5:
+	case 5, 6:
 		ms := f.first
-		if col == 5 {
+		if col == 6 {
 			ms = f.last
 		}
 		if !f.known || ms < 0 {
 			return nil
 		}
 		return timeOf(ms)
-	case 6:
-		return orNil(f.offsets)
 	case 7:
+		return orNil(f.offsets)
+	case 8:
 		return orNil(f.times)
-	case 8, 9:
+	case 9, 10:
 		if x.seg == nil {
 			return nil
 		}
 		file := x.seg.TxnIndex
-		if col == 9 {
+		if col == 10 {
 			file = x.seg.Snapshot
 		}
 		if file == nil {
 			return nil
 		}
 		return file.Size
-	case 10:
+	case 11:
 		if m.ModTime.IsZero() {
 			return nil
 		}

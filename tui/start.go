@@ -73,7 +73,7 @@ func (s *startScreen) command() string {
 }
 
 func (s *startScreen) bindings() []binding {
-	return []binding{{keys: []string{"c"}, in: "segments", help: "segments of this directory"}}
+	return []binding{{keys: []string{"c"}, in: "segments", help: "segments of this directory", hint: "segments"}}
 }
 
 func (s *startScreen) start() work {

@@ -1,6 +1,10 @@
 package tui
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
 
 // gutter is what stands before the first cell: cursor or mark, level, a space.
 const gutter = 3
@@ -124,7 +128,7 @@ func (t *table) head(shown []placedColumn, w int, st *styles) string {
 		b.WriteString(style.Render(text))
 	}
 	if last := shown[len(shown)-1].index; last < len(t.columns)-1 {
-		return fit(b.String(), w-1) + st.dim.Render("›")
+		return fit(ansi.Truncate(b.String(), w-1, ""), w-1) + st.dim.Render("›")
 	}
 	return b.String()
 }
@@ -173,6 +177,11 @@ func (t *table) line(i int, shown []placedColumn, w int, st *styles) string {
 		if selected && p.index == t.col {
 			style = st.cell
 		}
+		if from, to := t.flt.within(text); to > 0 && !t.columns[p.index].quiet {
+			b.WriteString(style.Render(text[:from]))
+			b.WriteString(matchLook(st, style).Render(text[from:to]))
+			text = text[to:]
+		}
 		b.WriteString(style.Render(text))
 		used += p.width + min(k, 1)
 	}
@@ -180,6 +189,14 @@ func (t *table) line(i int, shown []placedColumn, w int, st *styles) string {
 		b.WriteString(plain.Render(strings.Repeat(" ", max(w-used, 0))))
 	}
 	return b.String()
+}
+
+// matchLook is the look of what a filter found in text of another look.
+func matchLook(st *styles, in look) look {
+	if in.reverse {
+		return in.Underline(!in.underline) // the bar stays one
+	}
+	return st.match.Bold(in.bold)
 }
 
 // levelStyle is the look of a level, in the selected row as well.

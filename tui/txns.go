@@ -59,10 +59,10 @@ func (s *txnsScreen) command() string { return s.twin("txns", "--all") }
 
 func (s *txnsScreen) bindings() []binding {
 	return []binding{
-		{keys: []string{"a"}, in: "next-aborted", help: "next aborted transaction"},
-		{keys: []string{"A"}, in: "previous-aborted", help: "previous aborted transaction"},
+		{keys: []string{"a"}, in: "next-aborted", help: "next aborted transaction", hint: "next aborted"},
+		{keys: []string{"A"}, in: "previous-aborted", help: "previous aborted transaction", hint: "previous"},
 		{keys: []string{"r"}, in: "next-replica", help: "next replica"},
-		{keys: []string{"e"}, in: "marker", help: "end marker of the transaction, or its last record"},
+		{keys: []string{"e"}, in: "marker", help: "end marker of the transaction, or its last record", hint: "end marker"},
 	}
 }
 

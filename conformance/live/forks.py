@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Forks on real brokers, for leader_live_test.go.
 
-usage: forks.py LAB-DIRECTORY LIBS ROOT PORT
+usage: forks.py LAB-DIRECTORY LIBS ROOT PORT kill|stop
 
 Brokers 1 and 2 and the controller 9. Each topic gets records on both brokers, then on broker 1
-alone, then, after an unclean election, on broker 2 alone. Acknowledged records go to ROOT/acked,
-what the brokers hold then to ROOT/stage. It prints "stage" and waits for a line. Then broker 1
-comes back: its log from there on goes to ROOT/follower.log, what a client reads to ROOT/read-TOPIC,
-and "done" is printed. With a third argument line "swap" the roles change once more: broker 2 is
-killed, broker 1 elected by the command that stands in ROOT/commands.
+alone, then, after broker 1 was killed or stopped and an unclean election, on broker 2 alone.
+Acknowledged records go to ROOT/acked, what the brokers hold then to ROOT/stage. It prints "stage"
+and waits for a line. Then broker 1 comes back: its log from there on goes to ROOT/follower.log,
+what a client reads to ROOT/read-TOPIC, and "done" is printed. With a line "swap" the roles change
+once more: broker 2 is killed, broker 1 elected by the command that stands in ROOT/commands.
 """
 import os, shlex, subprocess, sys
 
@@ -18,7 +18,7 @@ from kafkalab import Cluster  # noqa: E402
 
 LIBS, ROOT, PORT = sys.argv[2], sys.argv[3], int(sys.argv[4])
 # topic: records on both, by broker 1 alone, by broker 2 alone
-FORKS = {"longer": (40, 60, 15), "shorter": (55, 10, 35), "even": (20, 25, 25), "silent": (30, 20, 0), "behind": (35, 0, 0)}
+FORKS = {"longer": (40, 60, 15), "shorter": (55, 10, 35), "even": (20, 25, 25), "silent": (30, 20, 0), "behind": (35, 0, 0), "regenerated": (30, 25, 10), "emptied": (30, 25, 10)}
 
 lab = Cluster(os.path.join(ROOT, "lab"), LIBS, nodes=[1, 2], port=PORT, controller=9, quiet=True,
               config={"replica.high.watermark.checkpoint.interval.ms": 500, "broker.session.timeout.ms": 9000})
@@ -73,7 +73,10 @@ def follow(node):
 
 def tell(word):
     print(word, flush=True)
-    return sys.stdin.readline().strip()
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit()  # the test is over
+    return line.strip()
 
 
 os.makedirs(os.path.join(ROOT, "acked"))
@@ -89,7 +92,7 @@ try:
     for topic in FORKS:
         lab.wait_isr(topic, [1], timeout=PATIENCE)
     write(1)
-    lab.kill(1)
+    lab.kill(1) if sys.argv[5] == "kill" else lab.stop(1)
     lab.start(2)
     lab.ready(timeout=PATIENCE)
     for topic in FORKS:

@@ -27,6 +27,9 @@ func (d *drop) told() repair.Dropped {
 	if d.action != nil {
 		t.Action = d.action.ID
 	}
+	if k := d.said; k != nil {
+		t.FromOffset, t.ToOffset, t.Epoch, t.Why = k.From, k.To, k.Epoch, k.Why
+	}
 	return t
 }
 
@@ -36,7 +39,7 @@ func (x *run) count(o *outFile) {
 	if t == nil {
 		return
 	}
-	if t.edit != nil && t.edit.Op == repair.Compose {
+	if t.edit != nil && t.edit.Op == repair.Compose && x.l.copyOf(t) == nil {
 		return
 	}
 	f := &x.done.Files
@@ -59,7 +62,7 @@ func (x *run) countEdits() {
 		if !x.stays(t) {
 			f.Bytes += t.size
 		}
-		if t.edit == nil {
+		if t.edit == nil || x.l.copyOf(t) != nil {
 			continue
 		}
 		switch t.edit.Op {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"kafsck/checkpoint"
@@ -58,18 +57,14 @@ func MayCreate(out string, keepOut []string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	parent, err := filepath.Abs(filepath.Dir(filepath.Clean(out)))
-	if err == nil {
-		parent, err = filepath.EvalSymlinks(parent)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: the folder it should lie in does not exist: make %s first", out, filepath.Dir(filepath.Clean(out)))
-	}
-	if err != nil {
-		return fmt.Errorf("%s: its folder: %w", out, err)
-	}
-	for _, in := range keepOut {
-		if rel, err := filepath.Rel(in, parent); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	for _, in := range append([]string{""}, keepOut...) { // "": without inputs the folder must exist as well
+		inside, err := outfile.Inside(out, in)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s: the folder it should lie in does not exist: make %s first", out, filepath.Dir(filepath.Clean(out)))
+		case err != nil:
+			return fmt.Errorf("%s: its folder: %w", out, err)
+		case inside && in != "":
 			return refused("%s lies inside the input %s, which is never changed; nothing was written", out, in)
 		}
 	}

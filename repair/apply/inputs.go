@@ -20,7 +20,7 @@ import (
 // held against the plan while they are read.
 func (x *run) openRoots() error {
 	for _, r := range x.l.roots {
-		if !x.needed(r) {
+		if !x.needed(r) || r.New {
 			continue
 		}
 		host, err := filepath.Abs(r.Path)
@@ -33,13 +33,19 @@ func (x *run) openRoots() error {
 		if err != nil {
 			return err
 		}
+		if r.File {
+			host, r.base = filepath.Split(host)
+			host = filepath.Clean(host)
+		}
 		r.host = host
 		if r.fsys, err = x.open(host); err != nil {
 			return err
 		}
 		x.closers = append(x.closers, r.fsys)
-		if err := x.refuseLive(r); err != nil {
-			return err
+		if !r.File {
+			if err := x.refuseLive(r); err != nil {
+				return err
+			}
 		}
 		if err := x.listed(r); err != nil {
 			return err
@@ -192,7 +198,7 @@ func changed(r *root, name, how string) error {
 // stillListed holds the names against the plan again, at the end.
 func (x *run) stillListed() error {
 	for _, r := range x.l.roots {
-		if x.needed(r) {
+		if x.needed(r) && !r.New {
 			if err := x.listed(r); err != nil {
 				return err
 			}

@@ -35,11 +35,15 @@ type root struct {
 	inputs  map[string]*repair.PlanInput
 	folders []string // all below it
 	infos   map[string]fs.FileInfo
+	base    string // of a root that is a file: its name in the host path
 }
 
 // inside is the name below the host path of a file of the plan: those of a partition
-// directory begin with its name.
+// directory begin with its name. Of a root that is a file the host path is its folder.
 func (r *root) inside(file string) string {
+	if r.File {
+		return r.base
+	}
 	if r.Partition {
 		_, rest, _ := strings.Cut(file, "/")
 		return cmp.Or(rest, ".")
@@ -69,6 +73,7 @@ type drop struct {
 	from, to int64 // bytes [from, to)
 	whole    bool  // all of the file
 	action   *repair.Action
+	said     *repair.Kept // of a keep edit
 	sum      string
 }
 
@@ -143,7 +148,7 @@ func newLayout(p *repair.Plan) (*layout, error) {
 		top, _, _ := strings.Cut(r.Name, "/")
 		switch {
 		case r.Source:
-		case !fs.ValidPath(r.Name), top == lostFound || top == sumsName || top == reportName:
+		case !fs.ValidPath(r.Name), top == lostFound || top == sumsName || top == reportName || top == gapsName:
 			return nil, nonsense("%q is no name for a root of the result", r.Name)
 		case names[r.Name]:
 			return nil, nonsense("two roots are called %q", r.Name)
@@ -204,9 +209,15 @@ func (l *layout) place() error {
 		if r.Source {
 			return nonsense("action %s would change %s, from which bytes are only taken", a.ID, r.Path)
 		}
-		r.written, r.used = true, true
 		for i := range a.Edits {
 			e := &a.Edits[i]
+			if e.Op == repair.Keep {
+				if err := l.keep(a, e); err != nil {
+					return err
+				}
+				continue
+			}
+			r.written, r.used = true, true
 			if !validFile(r, e.File) || e.Op == repair.Rename && !validFile(r, e.To) {
 				return nonsense("action %s names the file %q", a.ID, e.File)
 			}
@@ -265,6 +276,38 @@ func (l *layout) place() error {
 }
 
 func parent(name string) string { return path.Dir(name) }
+
+// keep has the bytes of an input that an edit names go to lost+found.
+func (l *layout) keep(a *repair.Action, e *repair.Edit) error {
+	if len(e.Pieces) != 1 || e.Kept == nil {
+		return nonsense("action %s keeps no bytes as %q", a.ID, e.File)
+	}
+	p := e.Pieces[0]
+	from, err := l.root(p.Root)
+	if err != nil {
+		return err
+	}
+	in := from.inputs[p.File]
+	if in == nil || !from.Source || p.Position < 0 || p.Length <= 0 || p.Position > in.Size-p.Length {
+		return nonsense("action %s keeps bytes %d to %d of %s, which is no input of a source, or is not as long", a.ID, p.Position, p.Position+p.Length, p.File)
+	}
+	from.used = true
+	l.drops = append(l.drops, &drop{root: from, file: p.File, from: p.Position, to: p.Position + p.Length, whole: p.Length == in.Size, action: a, said: e.Kept})
+	return nil
+}
+
+// copyOf is the input of which a file of a new root is a copy: an edit composes it of that one alone,
+// whole. nil: of none.
+func (l *layout) copyOf(t *target) *repair.PlanInput {
+	if t.edit == nil || t.edit.Op != repair.Compose || len(t.edit.Pieces) != 1 || !t.root.New {
+		return nil
+	}
+	p := t.edit.Pieces[0]
+	if in := l.roots[p.Root].inputs[p.File]; p.Position == 0 && in != nil && p.Length == in.Size {
+		return in
+	}
+	return nil
+}
 
 // edit takes away what one edit takes away, and returns what it makes.
 func (l *layout) edit(files map[string]*target, r *root, a *repair.Action, e *repair.Edit) (*target, error) {

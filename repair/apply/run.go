@@ -24,6 +24,7 @@ const (
 	lostList   = "manifest.json"
 	sumsName   = "SHA256SUMS"
 	reportName = "repair.json"
+	gapsName   = "gaps.json" // of a salvage
 )
 
 // Options say where a plan is carried out, and how.
@@ -93,6 +94,7 @@ type run struct {
 
 	mu      sync.Mutex
 	noClone bool
+	asNewIn map[string]fs.FileInfo // of files of new roots, by folder
 	read    int64
 	total   int64
 }
@@ -128,6 +130,9 @@ func Run(ctx context.Context, plan *repair.Plan, opt Options) (*Done, error) {
 		return &x.done, nothingToDo(x.l)
 	}
 	if opt.InPlace {
+		if slices.ContainsFunc(plan.Roots, func(r repair.Root) bool { return r.New }) {
+			return nil, refused("the plan makes a new directory, so that there is none to change in place: --out; nothing was written")
+		}
 		return x.runInPlace(ctx)
 	}
 	return x.runOut(ctx)
@@ -155,7 +160,7 @@ func (x *run) runOut(ctx context.Context) (*Done, error) {
 	keepOut := slices.Clone(x.opt.KeepOut)
 	for _, r := range x.l.roots {
 		switch {
-		case r.host == "":
+		case r.host == "", r.File: // OUT may lie beside a file
 		case r.Partition: // a foreign folder in its log directory stops a broker
 			keepOut = append(keepOut, filepath.Dir(r.host))
 		default:
@@ -224,7 +229,14 @@ func (x *run) fill(ctx context.Context, out string) error {
 	if err := x.stillListed(); err != nil {
 		return err
 	}
-	if err := x.verify(ctx); err != nil {
+	// The disk writes while the result is verified.
+	flushed := make(chan error, 1)
+	go func() { flushed <- x.sys.SyncAll(x.stage) }()
+	err := x.verify(ctx)
+	if flushErr := <-flushed; err == nil {
+		err = flushErr
+	}
+	if err != nil {
 		return err
 	}
 	if err := x.writeLists(ctx); err != nil {
@@ -326,7 +338,7 @@ func (x *run) dressFolders() error {
 func (x *run) prune() error {
 	wanted := map[string]bool{}
 	for _, t := range x.l.files {
-		wanted[x.staged(t)] = t.from != ""
+		wanted[x.staged(t)] = t.from != "" || x.l.copyOf(t) != nil
 	}
 	var extra []string
 	err := filepath.WalkDir(x.stage, func(p string, d fs.DirEntry, err error) error {
@@ -387,6 +399,11 @@ func (x *run) writeLists(ctx context.Context) error {
 	}
 	if len(x.l.drops) > 0 {
 		if err := x.writeJSON(path.Join(lostFound, lostList), lostManifest{"lost+found", repair.DoneVersion, x.l.plan.ID, x.done.Dropped}, &entries); err != nil {
+			return err
+		}
+	}
+	if s := x.l.plan.Salvaged; s != nil {
+		if err := x.writeJSON(gapsName, s, &entries); err != nil {
 			return err
 		}
 	}

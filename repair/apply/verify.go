@@ -239,7 +239,7 @@ func (x *run) verifyStarts(ctx context.Context) error {
 		}
 		group := []*root{r}
 		for _, o := range x.l.roots {
-			if o != r && r.Broker != nil && o.Broker != nil && *o.Broker == *r.Broker && !o.Source && !r.Partition && !o.Partition {
+			if !r.New && !o.New && o != r && r.Broker != nil && o.Broker != nil && *o.Broker == *r.Broker && !o.Source && !r.Partition && !o.Partition {
 				group = append(group, o)
 			}
 		}
@@ -286,7 +286,7 @@ func (x *run) verifyStart(ctx context.Context, group []*root, version broker.Ver
 		}
 	}
 	// Without a clock no producer is forgotten: what a start does does not depend on the day.
-	started, err := broker.Start(ctx, b, broker.StartOptions{Version: version})
+	started, err := broker.Start(ctx, b, broker.StartOptions{Version: version, Only: x.touches(of)})
 	if err != nil {
 		return err
 	}
@@ -325,6 +325,39 @@ func (x *run) verifyStart(ctx context.Context, group []*root, version broker.Ver
 	return nil
 }
 
+// touches tells the partitions of which a start has to be predicted: those with an action, and all of
+// a root where an action changes for all of them what a broker goes by. Of the others the plan was
+// made from the bytes that are there.
+func (x *run) touches(of map[*logdir.LogDir]*root) func(*logdir.Partition) bool {
+	dirs, lines, all := map[*root]map[string]bool{}, map[*root]map[string]bool{}, map[*root]bool{}
+	for _, a := range x.l.todo {
+		r := x.l.roots[a.Root]
+		if dirs[r] == nil {
+			dirs[r], lines[r] = map[string]bool{}, map[string]bool{}
+		}
+		for i := range a.Edits {
+			e := &a.Edits[i]
+			top, _, deep := strings.Cut(e.File, "/")
+			switch {
+			case deep:
+				dirs[r][top] = true
+				to, _, _ := strings.Cut(e.To, "/")
+				dirs[r][to] = true
+			case e.Op == repair.Line && e.Line != nil:
+				lines[r][fmt.Sprintf("%s-%d", e.Line.Topic, e.Line.Partition)] = true
+			case x.l.anyAt(r, e.File) && r.inputs[e.File] == nil: // a folder
+				dirs[r][top] = true
+			default: // the marker of a clean shutdown, a whole checkpoint file, meta.properties
+				all[r] = true
+			}
+		}
+	}
+	return func(p *logdir.Partition) bool {
+		r := of[p.LogDir]
+		return r != nil && r.written && (r.New || all[r] || dirs[r][dirOf(r, p)] || lines[r][p.Name()])
+	}
+}
+
 // waits: an action on the partition is not done, so that the promise is for another day.
 func (x *run) waits(p *repair.Promise) bool {
 	for i := range x.l.plan.Actions {
@@ -360,6 +393,9 @@ func (x *run) verifyPartition(r *root, p *broker.StartedPartition, told *repair.
 	}
 	if p.Err != nil {
 		return fmt.Errorf("%s: %w", name, p.Err)
+	}
+	if p.Skipped {
+		return nil
 	}
 	cut := cuts(p.Loaded)
 	if promise == nil || x.waits(promise) {
@@ -400,7 +436,7 @@ func cuts(l *broker.Loaded) string {
 				continue
 			}
 		case broker.ActDelete, broker.ActMarkDeleted:
-			if !strings.HasSuffix(a.File, ".log") || a.Replaced {
+			if !strings.HasSuffix(a.File, ".log") || a.Replaced || a.Bytes == 0 {
 				continue
 			}
 		default:

@@ -1,0 +1,401 @@
+package repair
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"kafsck/epoch"
+	"kafsck/replica"
+)
+
+// lineCursor walks along the batches of the line. Each copy that it is made of is read once.
+type lineCursor struct {
+	w     *salvaging
+	at    int // run
+	in    int64
+	block replica.Block
+	ok    bool
+	err   error
+	open  map[*source]*replica.Cursor
+}
+
+func (w *salvaging) walkLine() *lineCursor {
+	c := &lineCursor{w: w, open: map[*source]*replica.Cursor{}}
+	c.advance()
+	return c
+}
+
+func (c *lineCursor) stop() {
+	for _, x := range c.open {
+		x.Stop()
+	}
+}
+
+func (c *lineCursor) advance() {
+	c.ok = false
+	for c.at < len(c.w.line) && c.in == c.w.line[c.at].blocks {
+		c.at, c.in = c.at+1, 0
+	}
+	if c.at == len(c.w.line) || c.err != nil {
+		return
+	}
+	r := &c.w.line[c.at]
+	x := c.open[r.src]
+	if x == nil {
+		x = replica.NewCursor(r.src.blocks(r.from))
+		c.open[r.src] = x
+	}
+	before := func() bool {
+		return x.Block.Segment < r.seg || x.Block.Segment == r.seg && x.Block.Position < r.position
+	}
+	for x.OK && before() {
+		x.Advance()
+	}
+	if c.in == 0 && x.Err == nil && (!x.OK || x.Block.Segment != r.seg || x.Block.Position != r.position) {
+		// Where offsets go backwards in a file, runs may not be in its order.
+		x.Stop()
+		x = replica.NewCursor(r.src.blocks(math.MinInt64))
+		for c.open[r.src] = x; x.OK && before(); {
+			x.Advance()
+		}
+	}
+	if c.err = x.Err; c.err != nil {
+		return
+	}
+	if !x.OK {
+		c.err = ErrChanging
+		return
+	}
+	next := r.from
+	if c.in > 0 {
+		next = c.block.Next()
+	}
+	c.block, c.ok = x.Block, true
+	if c.block.Legacy && c.block.Codec != 0 && c.block.Flaws&replica.Misplaced != 0 && next <= c.block.Last {
+		c.block.Base = next // as in taking
+	}
+	c.block.Flaws &^= replica.Misplaced
+	c.in++
+	x.Advance()
+}
+
+// offer is a run of batches for which the line has nothing.
+type offer struct {
+	lineRun
+	lo, hi     int32 // epochs of the line's batches around it; -1 the line begins, MaxInt32 it ends there
+	head, tail bool
+}
+
+// comparing is a copy held against the line.
+type comparing struct {
+	w      *salvaging
+	x      *source
+	offers []offer
+	taken  []lineRun
+
+	common    bool  // a batch was the same since the two last parted
+	commonEnd int64 // behind it
+	ever      bool
+	parted    bool // other batches at the same offsets since then
+	lo        int32
+}
+
+// compare holds a copy against the line: what it has the same, what it has otherwise, and what the
+// line lacks and may take. A batch is on the line where
+//
+//   - the copy has the same batches (offset, epoch, CRC) before and behind it, and no other in between;
+//   - or the line's next batch is of the batch's own epoch: one leader wrote both, so that whoever has
+//     the later one had the earlier one;
+//   - or the chosen copy's own epoch file says that these offsets were written in the batch's epoch;
+//   - or before the line's first batch, the copy has the same ones behind it;
+//   - or behind the line's last batch, the copy has that same one, or goes on in its epoch; and no later
+//     epoch is known to have begun there;
+//   - or it lies in segments of the chosen directory itself that were renamed to .deleted, and these end
+//     where the log begins.
+func (w *salvaging) compare(x *source) ([]lineRun, error) {
+	x.same, x.zones, x.waiting = nil, nil, false
+	c := &comparing{w: w, x: x, lo: -1, ever: x.ever}
+	l := w.walkLine()
+	defer l.stop()
+	for at, err := range x.taking() {
+		if err == nil {
+			err = w.ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		b := &at.Block
+		for l.ok && l.block.Next() <= b.Base {
+			c.lo = l.block.Epoch
+			l.advance()
+		}
+		meets := l.ok && l.block.Base < b.Next()
+		switch {
+		case !at.ok:
+			if x.zone(b, w.misfit(x, b)); meets && b.Flaws == replica.BadCRC && twins(&l.block, b) {
+				c.anchor(&l.block)
+			}
+		case !meets:
+			c.offer(l, b)
+		case identical(&l.block, b):
+			x.keepSame(b)
+			c.anchor(&l.block)
+		case l.block.Flaws&replica.SuspectEpoch != 0 && b.Flaws == 0 && l.block.SameRecords(b) && l.block.Epoch == b.Epoch:
+			c.taken = appendRun(c.taken, x, b, false) // the same records with the right epoch
+			x.keepSame(b)
+			c.anchor(&l.block)
+		case l.block.SameRecords(b) && l.block.Epoch == b.Epoch:
+			x.zone(b, zoneEpoch)
+			c.anchor(&l.block)
+		case w.compacted && (l.block.Base == b.Base && l.block.Last == b.Last && l.block.Epoch == b.Epoch || b.Legacy && l.block.Legacy):
+			x.zone(b, zoneCleaned)
+			c.anchor(&l.block)
+		default:
+			c.settle(false)
+			x.zone(b, zoneOther)
+			c.parted, c.common = true, false
+		}
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	c.settle(false)
+	slices.SortFunc(x.same, func(a, b byteRun) int { return a.compare(b) })
+	slices.SortFunc(x.zones, func(a, b zone) int { return a.byteRun.compare(b.byteRun) })
+	return c.taken, nil
+}
+
+// compare orders stretches as they lie.
+func (s byteRun) compare(o byteRun) int {
+	return cmp.Or(cmp.Compare(s.seg, o.seg), cmp.Compare(s.position, o.position))
+}
+
+// identical reports whether two batches are the same bytes at the same offsets.
+func identical(a, b *replica.Block) bool {
+	return a.SameRecords(b) && a.WrittenBase == b.WrittenBase && a.WrittenEpoch == b.WrittenEpoch && a.Epoch == b.Epoch
+}
+
+// twins reports whether a damaged batch was this one: its header, CRC field included, says so.
+func twins(l, b *replica.Block) bool {
+	return l.Base == b.WrittenBase && l.Last == b.Last && l.CRC == b.CRC && l.Length == b.Length && l.WrittenEpoch == b.WrittenEpoch
+}
+
+// misfit says why a block cannot be taken.
+func (w *salvaging) misfit(x *source, b *replica.Block) zoneWhy {
+	switch {
+	case b.Flaws&(replica.BadCRC|replica.Unreadable|replica.SuspectBase) != 0 || b.Base < 0 || b.Last < b.Base:
+		return zoneDamaged
+	case b.Base >= x.cut[b.Segment]:
+		return zoneShadow
+	}
+	return zoneDouble
+}
+
+// keepSame notes bytes that the result has as well.
+func (x *source) keepSame(b *replica.Block) {
+	if k := len(x.same) - 1; k >= 0 && x.same[k].seg == b.Segment && x.same[k].position+x.same[k].length == b.Position {
+		x.same[k].length += b.Length
+		return
+	}
+	x.same = append(x.same, byteRun{b.Segment, b.Position, b.Length})
+}
+
+// zone notes what a copy has that is not in the result.
+func (x *source) zone(b *replica.Block, why zoneWhy) {
+	from, to, e := b.Base, b.Next(), b.Epoch
+	x.addZone(zone{byteRun: byteRun{b.Segment, b.Position, b.Length}, from: from, to: to, epoch: e, why: why, blocks: 1, records: int64(max(b.Records, 0))})
+}
+
+func (x *source) addZone(z zone) {
+	if k := len(x.zones) - 1; k >= 0 {
+		if o := &x.zones[k]; o.seg == z.seg && o.position+o.length == z.position && o.why == z.why && z.from <= z.to && z.from >= o.to {
+			o.length += z.length
+			o.to, o.blocks, o.records = z.to, o.blocks+z.blocks, o.records+z.records
+			if o.epoch != z.epoch {
+				o.epoch, o.mixed = -1, true
+			}
+			return
+		}
+	}
+	x.zones = append(x.zones, z)
+}
+
+// offer takes note of a batch for which the line has no other.
+func (c *comparing) offer(l *lineCursor, b *replica.Block) {
+	w := c.w
+	switch {
+	case b.Next() <= w.head:
+		c.x.zone(b, zoneDeleted)
+		return
+	case w.compacted && !w.lacks(b):
+		c.x.zone(b, zoneCleaned)
+		return
+	}
+	o := offer{lo: c.lo, hi: math.MaxInt32, head: c.lo < 0 && (len(w.line) == 0 || b.Base < w.line[0].from), tail: !l.ok}
+	if l.ok {
+		o.hi = l.block.Epoch
+	}
+	if k := len(c.offers) - 1; k >= 0 && c.offers[k].lo == o.lo && c.offers[k].hi == o.hi && c.offers[k].tail == o.tail && c.offers[k].head == o.head {
+		list := appendRun([]lineRun{c.offers[k].lineRun}, c.x, b, w.compacted)
+		if c.offers[k].lineRun = list[0]; len(list) == 1 {
+			return
+		}
+	}
+	o.lineRun = appendRun(nil, c.x, b, false)[0]
+	c.offers = append(c.offers, o)
+}
+
+// lacks reports whether, in a compacted log, a batch lies where the chosen copy is damaged or ends, or
+// lacks the latest value of a key, and not where the cleaner took batches out.
+func (w *salvaging) lacks(b *replica.Block) bool {
+	if len(w.line) == 0 || b.Base >= w.end() || len(w.ref.log.Segments) > 0 && b.Next() <= w.ref.log.Segments[0].BaseOffset {
+		return true
+	}
+	for _, l := range w.losses {
+		if l.From < b.Next() && b.Base < l.To {
+			return true
+		}
+	}
+	i, _ := slices.BinarySearchFunc(w.holes, b.Base, func(z zone, at int64) int {
+		if z.to <= at {
+			return -1
+		}
+		return 1
+	})
+	return i < len(w.holes) && w.holes[i].from < b.Next()
+}
+
+// anchor: the copy has this batch of the line too.
+func (c *comparing) anchor(b *replica.Block) {
+	c.settle(true)
+	c.common, c.commonEnd, c.ever, c.parted = true, b.Next(), true, false
+	c.x.ever = true
+}
+
+// settle decides on what was offered since the last common batch; behind says that the next one is
+// common too.
+func (c *comparing) settle(behind bool) {
+	last := int32(math.MinInt32)
+	for i := range c.offers {
+		o := &c.offers[i]
+		ok := !c.parted && o.epoch >= last && c.proven(o, behind)
+		if !ok {
+			why := zoneUnproven
+			if c.parted {
+				why = zoneOther
+			} else if o.tail && c.superseded(o) {
+				why = zoneOther
+			}
+			c.refuseOne(o, why)
+			continue
+		}
+		last = o.epoch
+		c.taken = append(c.taken, o.lineRun)
+		c.x.same = append(c.x.same, byteRun{o.seg, o.position, o.length})
+	}
+	c.offers = c.offers[:0]
+}
+
+func (c *comparing) proven(o *offer, behind bool) bool {
+	w := c.w
+	if o.soft || o.hi != math.MaxInt32 && o.epoch > o.hi || o.epoch < o.lo {
+		return false
+	}
+	// What two brokers hold of one leader epoch is one leader's log, if it is the same topic.
+	known := o.epoch >= 0 && (c.ever || w.p.TopicID != "" && c.x.log.Partition.HasTopicID)
+	switch {
+	case behind && (c.common || o.head), known && o.epoch == o.hi:
+		return true
+	case known && !o.tail && w.epochAt(o.from) == o.epoch && w.epochAt(o.to-1) == o.epoch:
+		return true
+	case o.tail:
+		n := len(w.line)
+		return n > 0 && !c.superseded(o) && (c.common && c.commonEnd == w.end() || known && o.epoch == w.line[n-1].epoch)
+	}
+	// Segments that were renamed away below the log in the same directory ended where it begins.
+	return !c.ever && o.head && c.x.copy.State == replica.Deleted && c.x.log.Partition == w.ref.log.Partition && len(w.line) > 0 && c.x.next == w.line[0].from
+}
+
+// epochAt is the epoch in which an offset was written by the epoch file of the chosen copy, -1 unknown.
+func (w *salvaging) epochAt(offset int64) int32 {
+	return w.file.EpochFor(offset)
+}
+
+// superseded reports whether a later epoch began on the line where a batch of an earlier one stands.
+func (c *comparing) superseded(o *offer) bool {
+	return slices.ContainsFunc(c.w.later, func(e epoch.Entry) bool { return e.Epoch > o.epoch && e.StartOffset <= o.from })
+}
+
+func (c *comparing) refuseOne(o *offer, why zoneWhy) {
+	if why == zoneUnproven {
+		c.x.waiting = true
+	}
+	c.x.addZone(zone{byteRun: byteRun{o.seg, o.position, o.length}, from: o.from, to: o.to, epoch: o.epoch, why: why, blocks: o.blocks, records: o.records})
+}
+
+// fill takes what the line lacks from the other copies, live ones first. What one copy has may be
+// proven only with what another one gave.
+func (w *salvaging) fill() error {
+	order := slices.DeleteFunc(slices.Clone(w.sources), func(x *source) bool { return x == w.ref })
+	slices.SortStableFunc(order, func(a, b *source) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.log.Lineage.Latest(), a.log.Lineage.Latest()), cmp.Compare(b.next, a.next))
+	})
+	for round := range 4 {
+		progress := false
+		for _, x := range order {
+			if round > 0 && !x.waiting {
+				continue
+			}
+			taken, err := w.compare(x)
+			if err != nil {
+				return err
+			}
+			progress = progress || len(taken) > 0
+			w.insert(taken)
+		}
+		if !progress {
+			break
+		}
+	}
+	return nil
+}
+
+// insert puts runs of another copy into the line's holes, and in the place of a batch whose epoch
+// nothing bears out.
+func (w *salvaging) insert(taken []lineRun) {
+	if len(taken) == 0 {
+		return
+	}
+	starts := map[int64]bool{}
+	for i := range taken {
+		starts[taken[i].from] = true
+	}
+	w.line = slices.DeleteFunc(w.line, func(r lineRun) bool { return r.soft && starts[r.from] })
+	w.line = append(w.line, taken...)
+	slices.SortStableFunc(w.line, func(a, b lineRun) int { return cmp.Compare(a.from, b.from) })
+	// No offset twice: what stood there first stays, and the copy is compared again.
+	end := int64(math.MinInt64)
+	w.line = slices.DeleteFunc(w.line, func(r lineRun) bool {
+		if r.from < end {
+			r.src.waiting = true
+			return true
+		}
+		end = r.to
+		return false
+	})
+}
+
+// classify holds the copies against the finished line: the chosen one, and those of which batches were
+// left out that another may have given since.
+func (w *salvaging) classify() error {
+	for _, x := range w.sources {
+		if x != w.ref && !x.waiting {
+			continue
+		}
+		if _, err := w.compare(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,517 @@
+package repair
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"slices"
+
+	"kafsck/diff"
+	"kafsck/epoch"
+	"kafsck/incident"
+	"kafsck/logdir"
+	"kafsck/replica"
+)
+
+// salvaging is one partition under way.
+//
+//	copies                              line                             result
+//	1 live     |--0--|XXXX|--2--|       chosen: leader, else the         |--0--|--0--|--2--|--2--|
+//	2 live     |--0--|--0-|--2--|--2|   newest chain of epochs            from 1  2     1     2
+//	3 stray    |--0--|--1--------|      1's batches, filled where
+//	                                    a sibling holds the same ones
+//	                                    on both sides of the hole        3's epoch 1: lost+found
+type salvaging struct {
+	*salvage
+	p         *incident.Partition
+	told      SalvagedPartition
+	sources   []*source
+	line      []lineRun // the result, ascending
+	ref       *source
+	compacted bool
+	head      int64          // no batch below it is taken: records there were deleted on purpose
+	holes     []zone         // of the chosen copy, where bytes are damaged
+	losses    []replica.Span // where the chosen copy lacks a segment, or the latest value of a key; compacted
+	file      epoch.Cache    // the chosen copy's epoch file, as it lies there; nil malformed
+	torn      bool           // bytes that are no batch lie behind its last one
+	later     []epoch.Entry  // epochs above those of its batches, and where they began
+	reached   int64          // something says that the log once went on to here, exclusive
+	reachedBy string
+	result    output
+	edits     []Edit
+	into      *newRoot
+}
+
+// source is one copy of the partition.
+type source struct {
+	copy *incident.Copy
+	log  *replica.Log
+	t    *target
+	told int // index in SalvagedPartition.Copies
+	rank int // live 0, then what is set aside
+
+	// cut is where each segment of the log ends for this salvage: behind, another segment has other
+	// batches at the same offsets, which a broker reads in place of these. MaxInt64: nowhere.
+	cut []int64
+
+	first, next int64 // offsets of its good batches, first > next none
+	same        []byteRun
+	zones       []zone // of offsets that it has otherwise
+	waiting     bool   // it has good batches that the line lacks
+	ever        bool   // a batch of it is in the line
+}
+
+// byteRun is a run of bytes of a segment.
+type byteRun struct {
+	seg      int
+	position int64
+	length   int64
+}
+
+// zone is a run of offsets of a copy that is not in the result as it stands there, and the bytes.
+type zone struct {
+	byteRun
+	from, to int64 // offsets [from, to), from > to unknown
+	epoch    int32 // -1 several or unknown
+	mixed    bool
+	why      zoneWhy
+	blocks   int64
+	records  int64 // that the headers claim
+	zeros    bool
+}
+
+type zoneWhy uint8
+
+const (
+	zoneDamaged zoneWhy = iota
+	zoneDouble          // offsets that another batch of the same copy has
+	zoneShadow          // behind the base of a later segment with other batches
+	zoneOther           // another line
+	zoneUnproven
+	zoneCleaned // the same offsets, cleaned at another time
+	zoneDeleted // below the log start: deleted on purpose
+	zoneEpoch   // the same records with another leader epoch in the header
+)
+
+// run is a run of neighbouring batches of a copy in the line.
+type lineRun struct {
+	src      *source
+	seg      int
+	position int64
+	length   int64
+	from, to int64 // offsets: first base, last next
+	blocks   int64
+	records  int64
+	epoch    int32 // of all its batches
+	soft     bool  // a batch whose epoch field nothing bears out; alone in its run
+	legacy   bool
+}
+
+const flawed = replica.BadCRC | replica.Unreadable | replica.SuspectBase | replica.Misplaced
+
+// good reports whether a batch can stand in a result where it claims to stand.
+func good(b *replica.Block) bool {
+	return b.Flaws&flawed == 0 && b.Base >= 0 && b.Last >= b.Base
+}
+
+// gather finds the copies that could be read, and reports whether there is one.
+func (w *salvaging) gather() bool {
+	for _, c := range w.p.Copies {
+		if c.State == incident.RemoteState || c.Log == nil && c.Err == nil {
+			continue
+		}
+		told := SalvagedOf{Broker: c.Broker.Name, State: string(c.State), Dir: c.Dir}
+		x := &source{copy: c, log: c.Log, told: len(w.told.Copies), first: math.MaxInt64, next: math.MinInt64}
+		switch {
+		case c.Err != nil:
+			told.Error = c.Err.Error()
+		case w.byDir[c.Dir] == nil:
+			told.Error = "it lies in no directory of the inputs"
+		}
+		w.told.Copies = append(w.told.Copies, told)
+		if told.Error != "" {
+			continue
+		}
+		x.t = w.byDir[c.Dir]
+		x.rank = slices.Index([]replica.State{replica.Live, replica.Future, replica.Stray, replica.Delete, replica.Deleted, replica.Replaced, replica.Swap, replica.Cleaned}, c.State)
+		if c.Extra {
+			x.rank++
+		}
+		w.sources = append(w.sources, x)
+		w.compacted = w.compacted || c.Log.Sparse
+		for range c.Log.Segments {
+			x.cut = append(x.cut, math.MaxInt64)
+		}
+	}
+	return len(w.sources) > 0
+}
+
+func (w *salvaging) release() {
+	for _, x := range w.sources {
+		x.log.Release()
+	}
+}
+
+// run does all of it.
+func (w *salvaging) run() error {
+	for _, x := range w.sources {
+		if err := w.survey(x); err != nil {
+			return err
+		}
+	}
+	w.choose()
+	w.lendInputs()
+	if w.ref == nil {
+		return w.nothing()
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	if err := w.fill(); err != nil {
+		return err
+	}
+	if err := w.classify(); err != nil {
+		return err
+	}
+	if err := w.write(); err != nil {
+		return err
+	}
+	w.gaps()
+	return w.keep()
+}
+
+// blocks are the batches of a copy, in file order.
+func (x *source) blocks(from int64) iter.Seq2[replica.Block, error] {
+	if !x.log.Ascending {
+		from = math.MinInt64
+	}
+	return x.log.Blocks(from, math.MaxInt64)
+}
+
+// survey finds where a copy's good batches begin and end, and where segments overlap with different
+// batches: a broker looks an offset up in the last segment that begins at or below it, so what an
+// earlier segment has there is never read.
+//
+//	0.log    0 … 149      cut at 100
+//	100.log  100 … 199    rules from 100 on
+func (w *salvaging) survey(x *source) error {
+	last := int64(math.MinInt64)
+	for b, err := range x.blocks(math.MinInt64) {
+		if err != nil {
+			return err
+		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		if b.Flaws&replica.Misplaced != 0 && b.Flaws&(replica.BadCRC|replica.Unreadable|replica.SuspectBase) == 0 && b.Position == 0 {
+			base := x.log.Segments[b.Segment].BaseOffset
+			if b.Base >= base && b.Base < last {
+				for i := range b.Segment {
+					x.cut[i] = min(x.cut[i], max(base, b.Base))
+				}
+			}
+		}
+		if good(&b) {
+			last = b.Next()
+			x.first, x.next = min(x.first, b.Base), max(x.next, b.Next())
+		}
+	}
+	if !x.log.Ascending || x.log.HasLegacy { // offsets that are wrong may be among them
+		x.first, x.next = math.MaxInt64, math.MinInt64
+		for b, err := range x.taking() {
+			if err != nil {
+				return err
+			}
+			if b.ok {
+				x.first, x.next = min(x.first, b.Base), max(x.next, b.Next())
+			}
+		}
+	}
+	if x.first <= x.next {
+		w.told.Copies[x.told].From, w.told.Copies[x.told].To = x.first, x.next
+	}
+	return nil
+}
+
+// look is a block of a copy, and whether it can be taken.
+type look struct {
+	replica.Block
+	ok bool
+}
+
+// taking yields the blocks of a copy, those of overlapping segments as a broker reads them: what an
+// earlier segment has behind a cut cannot be taken, and a later one is not misplaced.
+//
+// A batch whose offset lies ahead while the next one goes on where the one before it ended has a wrong
+// offset, which no checksum covers; so has the last one of a log of format 0 or 1 that is off by one bit.
+func (x *source) taking() iter.Seq2[*look, error] {
+	return func(yield func(*look, error) bool) {
+		at := int64(math.MinInt64)
+		var held *look // it lies ahead, and waits for the next one
+		settle := func(next *look) bool {
+			l := held
+			if held = nil; l == nil {
+				return true
+			}
+			switch {
+			case next != nil && next.Base >= at && next.Base < l.Base && next.Flaws&(flawed&^replica.Misplaced) == 0,
+				next == nil && l.Legacy && !x.log.Sparse && bits.OnesCount64(uint64(l.Last^at)) == 1:
+				l.ok = false
+				l.Flaws |= replica.SuspectBase
+			default:
+				at = l.Next()
+			}
+			return yield(l, nil)
+		}
+		for b, err := range x.blocks(math.MinInt64) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			l := &look{Block: b}
+			if !settle(l) {
+				return
+			}
+			if l.Legacy && l.Codec != 0 && l.Flaws&replica.Misplaced != 0 && l.Base == l.Last && at >= 0 && at <= l.Last {
+				l.Base = at // a wrapper has the offset of its last message
+			}
+			if l.ok = b.Flaws&(flawed&^replica.Misplaced) == 0 && l.Base >= 0 && l.Last >= l.Base && l.Base < x.cut[b.Segment] && l.Base >= at; l.ok {
+				l.Flaws &^= replica.Misplaced
+				if at >= 0 && l.Base > at && (!x.log.Ascending || l.Legacy) {
+					held = l
+					continue
+				}
+				at = l.Next()
+			}
+			if !yield(l, nil) {
+				return
+			}
+		}
+		settle(nil)
+	}
+}
+
+// choose picks the copy whose line the result follows.
+func (w *salvaging) choose() {
+	var with []*source
+	for _, x := range w.sources {
+		if x.first < x.next {
+			with = append(with, x)
+		}
+	}
+	if len(with) == 0 {
+		w.chooseEmpty()
+		return
+	}
+	better := func(a, b *source) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.log.Lineage.Latest(), a.log.Lineage.Latest()), cmp.Compare(b.next, a.next),
+			cmp.Compare(a.first, b.first), cmp.Compare(a.copy.Index, b.copy.Index))
+	}
+	if w.opt.Prefer != "" {
+		mine := slices.DeleteFunc(slices.Clone(with), func(x *source) bool {
+			return x.copy.Broker.Name != w.opt.Prefer && !(x.copy.Broker.Known && fmt.Sprint(x.copy.Broker.ID) == w.opt.Prefer)
+		})
+		if len(mine) > 0 {
+			w.ref = slices.MinFunc(mine, better)
+			w.told.Why = fmt.Sprintf("--prefer says so: %s", w.ref.who())
+			return
+		}
+		w.note("broker %s, which --prefer names, has no whole batch of this partition here", w.opt.Prefer)
+	}
+	if r := &w.p.Ruling; r.Leader != nil {
+		for _, x := range with {
+			if c := x.copy; c.State == replica.Live && !c.Extra && c.Broker == *r.Leader {
+				w.ref = x
+				if w.told.Why = fmt.Sprintf("%s leads (%s)", x.who(), r.Why); r.Guess {
+					w.told.Why = fmt.Sprintf("%s: %s", x.who(), r.Why)
+				}
+				if !r.Judged {
+					w.told.Why += "; " + r.Reason
+				}
+				return
+			}
+		}
+	}
+	w.ref = slices.MinFunc(with, better)
+	why := w.p.Ruling.Why
+	if w.p.Ruling.Leader != nil {
+		why = fmt.Sprintf("%s, but no whole batch of broker %s is among the inputs", why, w.p.Ruling.Leader.Name)
+	}
+	if e := w.ref.log.Lineage.Latest(); e >= 0 {
+		w.told.Why = fmt.Sprintf("%s has the newest chain of epochs, up to epoch %d at offset %d; nobody is known to rule (%s)", w.ref.who(), e, w.ref.next-1, why)
+	} else {
+		w.told.Why = fmt.Sprintf("%s has the longest log; nobody is known to rule (%s)", w.ref.who(), why)
+	}
+}
+
+// chooseEmpty takes a live log that holds no batch, and no damage either, as the empty log that it is.
+func (w *salvaging) chooseEmpty() {
+	for _, x := range w.sources {
+		if x.rank == 0 && len(x.log.Segments) > 0 && x.log.Bytes == 0 {
+			w.ref = x
+			w.told.Why = fmt.Sprintf("%s has an empty log, and no copy here has a batch", x.who())
+			return
+		}
+	}
+}
+
+// nothing tells of a partition of which no batch is whole; its bytes go to lost+found.
+func (w *salvaging) nothing() error {
+	w.told.Why = "no copy has a whole batch"
+	w.note("nothing could be salvaged: there is no directory for it in the result")
+	for _, x := range w.sources {
+		if _, err := w.compare(x); err != nil {
+			return err
+		}
+	}
+	if err := w.keep(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// lendInputs makes every .log of every copy an input, and the small files that say something.
+func (w *salvaging) lendInputs() {
+	for _, x := range w.sources {
+		p := x.log.Partition
+		for _, seg := range x.log.Segments {
+			w.lendFile(p, seg.Log)
+		}
+		for f := range p.AllFiles() {
+			if f.Kind == logdir.KindEpochs || f.Kind == logdir.KindPartitionMetadata {
+				w.lendFile(p, f)
+			}
+		}
+		for _, f := range []*logdir.CheckpointFile{p.LogDir.HighWatermarks, p.LogDir.LogStarts} {
+			if f != nil {
+				w.lend(p.LogDir, f.File)
+			}
+		}
+	}
+}
+
+// begin makes the line of the chosen copy's good batches.
+func (w *salvaging) begin() error {
+	x := w.ref
+	w.told.Line = x.told
+	w.head = math.MinInt64
+	if x.log.LogStartSource != "segment" && x.rank < 2 {
+		w.head = x.log.LogStartOffset
+	}
+	at, damaged := int64(math.MinInt64), false
+	if len(x.log.Segments) > 0 {
+		at = x.log.Segments[0].BaseOffset
+	}
+	ends := make([]int64, len(x.log.Segments)) // how far each segment is covered
+	var prev *replica.Block
+	for b, err := range x.taking() {
+		if err == nil {
+			err = w.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if !b.ok {
+			damaged = damaged || b.Flaws&(replica.BadCRC|replica.Unreadable|replica.SuspectBase) != 0
+			continue
+		}
+		if prev != nil && (b.Segment != prev.Segment && ends[prev.Segment] < x.log.Segments[prev.Segment].Log.Size || b.Segment == prev.Segment && ends[b.Segment] < b.Position) {
+			damaged = true
+		}
+		if b.Base > at && damaged {
+			w.holes = append(w.holes, zone{from: at, to: b.Base, why: zoneDamaged})
+		}
+		ends[b.Segment] = b.Position + b.Length
+		at, damaged = b.Next(), false
+		w.push(x, &b.Block)
+		prev = &b.Block
+	}
+	for i, seg := range x.log.Segments {
+		w.torn = w.torn || (prev == nil || i >= prev.Segment) && seg.Log.Size > ends[i]
+	}
+	if w.head > w.end() { // the log no longer reaches to where that line says it starts
+		w.head = math.MinInt64
+	}
+	w.limits()
+	for _, o := range w.sources {
+		if !w.compacted || o == x || o.rank > 0 || x.rank > 0 {
+			continue
+		}
+		ds, err := diff.Pair(x.copy.Content(), o.copy.Content(), diff.Options{Ruler: 0, Compacted: true})
+		if err != nil {
+			return err
+		}
+		for _, d := range ds {
+			if d.Kind == diff.RecordLoss && d.Bad == 0 {
+				w.losses = append(w.losses, replica.Span{From: d.From, To: d.To})
+			}
+		}
+	}
+	// An index without its .log tells of a segment that is gone.
+	for _, seg := range x.log.Partition.Segments {
+		if !w.compacted || x.rank > 0 || seg.Log != nil || seg.Index == nil || seg.Index.Suffix != logdir.NoSuffix {
+			continue
+		}
+		next := int64(math.MaxInt64)
+		for _, o := range x.log.Segments {
+			if o.BaseOffset > seg.BaseOffset {
+				next = min(next, o.BaseOffset)
+			}
+		}
+		w.losses = append(w.losses, replica.Span{From: seg.BaseOffset, To: next})
+	}
+	return nil
+}
+
+// limits finds where, on the chosen copy's line, epochs began that none of its batches has: batches of
+// lower epochs at or above such an offset are another line.
+func (w *salvaging) limits() {
+	x := w.ref
+	newest := x.log.Lineage.Latest()
+	w.file = nil
+	if f := x.log.Partition.Epochs; f != nil && f.Malformed == nil {
+		w.file = epoch.Load(f.Entries)
+		for _, e := range f.Entries {
+			if e.Epoch > newest && e.StartOffset >= w.end() {
+				w.later = append(w.later, e)
+			}
+		}
+	}
+	short := w.torn
+	for _, line := range []*int64{x.log.HighWatermark, x.log.RecoveryPoint} {
+		short = short || line != nil && *line > w.end()
+	}
+	c := newestLeadership(w.p)
+	if c != nil && !w.p.Stale && !c.Uncertain && !short && len(w.later) == 0 && x.copy.State == replica.Live && x.copy.Broker.Known && c.Leader == x.copy.Broker.ID && c.LeaderEpoch > newest {
+		w.later = append(w.later, epoch.Entry{Epoch: c.LeaderEpoch, StartOffset: w.end()})
+	}
+}
+
+// push adds a batch to the end of the line.
+func (w *salvaging) push(x *source, b *replica.Block) { w.line = appendRun(w.line, x, b, w.compacted) }
+
+// appendRun adds a batch to the last run, or begins one. Where the log was compacted a run may have
+// holes between its offsets, as long as its bytes have none.
+func appendRun(line []lineRun, x *source, b *replica.Block, sparse bool) []lineRun {
+	soft := b.Flaws&replica.SuspectEpoch != 0
+	if k := len(line) - 1; k >= 0 && !soft {
+		if r := &line[k]; r.src == x && r.seg == b.Segment && r.position+r.length == b.Position && r.epoch == b.Epoch && !r.soft && (sparse || r.to == b.Base) && r.legacy == b.Legacy {
+			r.length += b.Length
+			r.to = b.Next()
+			r.blocks++
+			r.records += int64(max(b.Records, 0))
+			return line
+		}
+	}
+	return append(line, lineRun{src: x, seg: b.Segment, position: b.Position, length: b.Length, from: b.Base, to: b.Next(), blocks: 1, records: int64(max(b.Records, 0)), epoch: b.Epoch, soft: soft, legacy: b.Legacy})
+}
+
+// end is the offset behind the line's last batch.
+func (w *salvaging) end() int64 {
+	if n := len(w.line); n > 0 {
+		return w.line[n-1].to
+	}
+	return math.MinInt64
+}
