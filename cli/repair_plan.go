@@ -14,7 +14,6 @@ import (
 	"kafsck/broker"
 	"kafsck/finding"
 	"kafsck/incident"
-	"kafsck/internal/outfile"
 	"kafsck/logdir"
 	"kafsck/manifest"
 	"kafsck/repair"
@@ -90,19 +89,10 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	if err != nil {
 		return err
 	}
-	var file *outfile.File
-	if o.out != "" {
-		for _, p := range args {
-			if inside(o.out, p) {
-				return &failure{exitRefused, fmt.Errorf("%s lies below the input %s, which is never changed; nothing was written", o.out, p)}
-			}
-		}
-		if file, err = outfile.Create(o.out); errors.Is(err, outfile.ErrExists) {
-			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
-		} else if err != nil {
-			return err
-		}
-		defer file.Discard()
+	file, err := newPlanFile(o.out, args)
+	defer file.close()
+	if err != nil {
+		return err
 	}
 	c, opt, err := a.inputs(args, &o.input, func() (incident.Options, error) { return o.judge.options(cmd) })
 	if err != nil {
@@ -146,12 +136,8 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	if len(plan.Actions) > 0 {
 		a.fail(exitFindings)
 	}
-	if file != nil {
-		if err := writePlan(file, plan); errors.Is(err, outfile.ErrExists) {
-			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
-		} else if err != nil {
-			return err
-		}
+	if err := file.write(plan); err != nil {
+		return err
 	}
 	if a.json {
 		j := a.jsonWriter("repair plan")
@@ -218,17 +204,6 @@ func nameCopy(t *repair.Truncation, name string) bool {
 	dir, err := logdir.ParseDirName(name)
 	t.Topic, t.Partition = dir.Topic, dir.Partition
 	return err == nil && dir.State == logdir.Live
-}
-
-func writePlan(f *outfile.File, plan *repair.Plan) error {
-	b, err := plan.Encode()
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	return f.Commit()
 }
 
 // planFailed gives a plan that could not be made its exit code.

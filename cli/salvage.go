@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,7 +9,6 @@ import (
 
 	"kafsck/broker"
 	"kafsck/incident"
-	"kafsck/internal/outfile"
 	"kafsck/logdir"
 	"kafsck/repair"
 	"kafsck/repair/apply"
@@ -100,20 +97,10 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 			return applyFailure(ctx, err)
 		}
 	}
-	var file *outfile.File
-	if o.plan != "" {
-		for _, p := range args {
-			if inside(o.plan, p) {
-				return &failure{exitRefused, fmt.Errorf("%s lies below the input %s, which is never changed; nothing was written", o.plan, p)}
-			}
-		}
-		var err error
-		if file, err = outfile.Create(o.plan); errors.Is(err, outfile.ErrExists) {
-			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.plan)}
-		} else if err != nil {
-			return err
-		}
-		defer file.Discard()
+	file, err := newPlanFile(o.plan, args)
+	defer file.close()
+	if err != nil {
+		return err
 	}
 	c, opt, err := a.inputs(args, &o.input, func() (incident.Options, error) { return incident.Options{Leaders: o.leaders}, nil })
 	if err != nil {
@@ -162,12 +149,8 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 	if slices.ContainsFunc(plan.Salvaged.Partitions, func(p repair.SalvagedPartition) bool { return p.Root < 0 }) {
 		a.fail(exitFindings)
 	}
-	if file != nil {
-		if err := writePlan(file, plan); errors.Is(err, outfile.ErrExists) {
-			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.plan)}
-		} else if err != nil {
-			return err
-		}
+	if err := file.write(plan); err != nil {
+		return err
 	}
 	t := &report.Salvage{Plan: plan, Paths: s.paths, Scope: &s.scope, File: o.plan, Args: args}
 	if o.out != "" {

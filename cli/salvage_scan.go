@@ -15,7 +15,6 @@ import (
 
 	"kafsck/broker"
 	"kafsck/checkpoint"
-	"kafsck/internal/outfile"
 	"kafsck/internal/rofs"
 	"kafsck/logdir"
 	"kafsck/repair"
@@ -138,19 +137,10 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 			return applyFailure(ctx, err)
 		}
 	}
-	var planFile *outfile.File
-	if o.plan != "" {
-		for _, p := range keepOut {
-			if inside(o.plan, p) {
-				return &failure{exitRefused, fmt.Errorf("%s lies below the input %s, which is never changed; nothing was written", o.plan, p)}
-			}
-		}
-		if planFile, err = outfile.Create(o.plan); errors.Is(err, outfile.ErrExists) {
-			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.plan)}
-		} else if err != nil {
-			return err
-		}
-		defer planFile.Discard()
+	plan, err := newPlanFile(o.plan, keepOut)
+	defer plan.close()
+	if err != nil {
+		return err
 	}
 	opt := repair.CarveOptions{File: o.scan, Size: file.size, Within: file.within, WithinID: file.topicID, Hash: o.out+o.plan != "", Match: o.input.selects}
 	if len(args) > 0 {
@@ -192,7 +182,7 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 		a.fail(exitIncomplete)
 	}
 	if opt.Hash && len(found.Logs) > 0 {
-		if err := a.writeCarved(ctx, t, planFile, o, keepOut); err != nil {
+		if err := a.writeCarved(ctx, t, plan, o, keepOut); err != nil {
 			return err
 		}
 	} else {
@@ -218,7 +208,7 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 }
 
 // writeCarved plans the logs, and writes the plan or carries it out.
-func (a *app) writeCarved(ctx context.Context, t *report.Carving, file *outfile.File, o *salvageOptions, keepOut []string) error {
+func (a *app) writeCarved(ctx context.Context, t *report.Carving, file *planFile, o *salvageOptions, keepOut []string) error {
 	if t.Stats.Unread > 0 || t.SHA256 == "" {
 		t.NotWritten = fmt.Sprintf("%d bytes of %s could not be read, and a plan rests on the SHA-256 of all of them. Copy it with GNU ddrescue, which puts zeros in their place, and scan the copy.", t.Stats.Unread, o.scan)
 		t.PlanFile = ""
@@ -230,12 +220,7 @@ func (a *app) writeCarved(ctx context.Context, t *report.Carving, file *outfile.
 	}
 	t.Plan = plan
 	if file != nil {
-		if err := writePlan(file, plan); errors.Is(err, outfile.ErrExists) {
-			return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.plan)}
-		} else if err != nil {
-			return err
-		}
-		return nil
+		return file.write(plan)
 	}
 	t.Done, err = a.applySalvage(ctx, plan, apply.Options{Out: o.out, Link: o.link, Resume: o.resume, KeepOut: keepOut})
 	return err

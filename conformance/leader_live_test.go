@@ -59,17 +59,7 @@ func startScenario(t *testing.T, port int, way string) *scenario {
 	s := &scenario{t: t, root: t.TempDir()}
 	cmd := exec.Command("python3", "live/forks.py", lab, libs, s.root, fmt.Sprint(port), way)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	s.in, s.out = in, bufio.NewReader(out)
 	t.Cleanup(func() {
 		in.Close() // then it ends, and stops the brokers

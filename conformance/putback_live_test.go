@@ -26,17 +26,7 @@ func TestLivePutBack(t *testing.T) {
 	root := t.TempDir()
 	cmd := exec.Command("python3", "live/putback.py", "../../shared/lab", libs, root, "19640")
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {

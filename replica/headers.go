@@ -29,7 +29,7 @@ const unusedAttributes = 1<<16 - 1<<7
 // odd reports whether a header needs a look: the number of its records is not that of its offsets,
 // or it claims what no broker writes.
 func odd(h *batch.Header) bool {
-	return h.RecordCount-1 != h.LastOffsetDelta || uint16(h.Attributes)&unusedAttributes != 0 || h.MaxTimestamp < -1
+	return h.RecordCount-1 != h.LastOffsetDelta || uint16(h.Attributes)&unusedAttributes != 0 || h.Attributes.Codec() > batch.Zstd || h.MaxTimestamp < -1
 }
 
 // oddHeader says what is impossible in one.
@@ -46,6 +46,9 @@ func (l *Log) oddHeader(seg int, position int64, h *batch.Header) {
 	}
 	if x := uint16(h.Attributes) & unusedAttributes; x != 0 && l.Anomalies.room(AttributesUnknown) {
 		tell(AttributesUnknown, "bits 7 to 15 are 0", fmt.Sprintf("0x%04x", uint16(h.Attributes)), "attributes")
+	}
+	if c := h.Attributes.Codec(); c > batch.Zstd && l.Anomalies.room(CodecUnknown) {
+		tell(CodecUnknown, "a codec of 0 to 4", fmt.Sprint(int(c)), "")
 	}
 	if h.MaxTimestamp < -1 && l.Anomalies.room(TimestampNegative) {
 		tell(TimestampNegative, "-1 (none) or above", fmt.Sprint(h.MaxTimestamp), "maxTimestamp")

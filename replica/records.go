@@ -56,8 +56,7 @@ func (d *recordDecoder) batch(it *parcelItem, raw []byte) {
 	}
 	codec := h.Attributes.Codec()
 	if codec > batch.Zstd {
-		tell(CodecUnknown, "a codec of 0 to 4", fmt.Sprint(int(codec)), "")
-		return
+		return // told by its header, see oddHeader
 	}
 	if codec != batch.None && d.parcel.skip {
 		tell(DecompressionLimit, fmt.Sprintf("at most %d times the size of the log", maxExpansion), "more", "compressed batches were no longer decoded from here on")

@@ -23,6 +23,8 @@ type Scope struct {
 	Losses      map[commitment.Grade]int
 	NotJudged   int // partitions of which it cannot be told
 	Errors      int
+	// MetadataLogs are directories of the cluster's metadata that were read; no count has them.
+	MetadataLogs int
 
 	WithoutMetadata int            // partitions without cluster metadata
 	Guessed         int            // partitions whose leader is a guess
@@ -168,6 +170,8 @@ func (s *Scope) checked() string {
 	line := fmt.Sprintf("Checked: %s, %s, %s, %s, %s, %s", count(s.Brokers, "broker", "brokers"), count(s.Partitions, "partition", "partitions"),
 		count(s.Replicas, "replica", "replicas"), count(s.Segments, "segment", "segments"), count(s.Batches, "batch", "batches"), count(s.Bytes, "byte", "bytes"))
 	switch rest := s.Bytes - s.BytesVerified; {
+	case s.Batches == 0 && s.Partitions == 0 && s.MetadataLogs > 0:
+		return line + "; beside these " + count(s.MetadataLogs, "copy of the metadata log", "copies of the metadata log")
 	case s.Batches == 0:
 		return line
 	case rest == 0:
