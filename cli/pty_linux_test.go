@@ -148,7 +148,7 @@ func onlyTheBrowserTouchesTheTerminal(t *testing.T, program string) {
 	runs := [][]string{
 		{dir}, {"ls", dir}, {"check", dir}, {"diff", dir}, {"loss", dir}, {"epochs", dir}, {"history", dir}, {"txns", dir}, {"groups", dir},
 		{"dump", part}, {"explain", "batch-crc-mismatch"}, {"demo"}, {"completion", "bash"}, {"--help"}, {"tui", "--help"}, {"--version"}, {"nonsense"},
-		{"predict", "start", dir}, {"predict", "leader", dir}, {"predict", "catchup", dir}, {"ls", "--json", dir}, {"repair", "--help"}, {"manifest", dir}, {},
+		{"predict", "start", dir}, {"predict", "leader", dir}, {"predict", "catchup", dir}, {"ls", "--json", dir}, {"repair", "--help"}, {"manifest", dir}, {"salvage", dir}, {},
 	}
 	for _, args := range runs {
 		begin := time.Now()
@@ -169,7 +169,7 @@ func onlyTheBrowserTouchesTheTerminal(t *testing.T, program string) {
 
 // TestVerbsOfThePTYTest: a verb that is new must stand in the test above.
 func TestVerbsOfThePTYTest(t *testing.T) {
-	known := "ls check diff loss epochs history txns groups dump explain demo completion predict repair manifest export tui help"
+	known := "ls check diff loss epochs history txns groups dump explain demo completion predict repair salvage manifest export tui help"
 	for _, c := range newRootCommand(&app{}).Commands() {
 		if !strings.Contains(" "+known+" ", " "+c.Name()+" ") {
 			t.Errorf("add %s to onlyTheBrowserTouchesTheTerminal", c.Name())
