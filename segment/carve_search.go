@@ -13,7 +13,7 @@ import (
 // carver is a search under way.
 type carver struct {
 	ctx   context.Context
-	w     carveWindow
+	w     *carveWindow
 	r     io.ReaderAt
 	opt   CarveOptions
 	stats CarveStats
@@ -101,7 +101,7 @@ func (c *carver) progress(at int64) {
 
 // unread tells of the bytes before p that could not be read.
 func (c *carver) unread(p int64, emit func(*Carved)) {
-	w := &c.w
+	w := c.w
 	for len(w.bad) > 0 && w.bad[0].to <= p && (w.bad[0].to < w.at || w.end) && !c.stopped {
 		b, err := w.bad[0], w.badErr[0]
 		w.bad, w.badErr = w.bad[1:], w.badErr[1:]

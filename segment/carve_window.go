@@ -57,8 +57,8 @@ type chunk struct {
 	read int64
 }
 
-func newCarveWindow(r io.ReaderAt, opt CarveOptions) carveWindow {
-	w := carveWindow{r: r, size: opt.Size, reach: opt.reach, tee: opt.Tee, loaded: make(chan chunk, 1)}
+func newCarveWindow(r io.ReaderAt, opt CarveOptions) *carveWindow {
+	w := &carveWindow{r: r, size: opt.Size, reach: opt.reach, tee: opt.Tee, loaded: make(chan chunk, 1)}
 	if w.size < 0 {
 		w.size = math.MaxInt64
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"kafsck/repair"
@@ -14,11 +15,11 @@ import (
 type sharing struct {
 	quick
 	clone error
-	asked *int
+	asked *atomic.Int64
 }
 
 func (s sharing) Clone(from, to string) error {
-	*s.asked++
+	s.asked.Add(1)
 	if s.clone != nil {
 		return s.clone
 	}
@@ -48,13 +49,13 @@ func TestShared(t *testing.T) {
 		{name: "linked", link: true, clone: errNoClone, linked: true, asks: true},
 		{name: "cloned", cloned: true, asks: true},
 	} {
-		asked := 0
+		var count atomic.Int64
 		out := filepath.Join(t.TempDir(), "OUT")
-		done, err := Run(t.Context(), p, Options{Out: out, Link: c.link, sys: sharing{clone: c.clone, asked: &asked}})
+		done, err := Run(t.Context(), p, Options{Out: out, Link: c.link, sys: sharing{clone: c.clone, asked: &count}})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		f := done.Files
+		f, asked := done.Files, count.Load()
 		if (f.Linked > 0) != c.linked || (f.Cloned > 0) != c.cloned || (asked > 0) != c.asks || c.clone != nil && asked > 8 {
 			t.Errorf("%s: %+v, Clone was asked %d times", c.name, f, asked)
 		}

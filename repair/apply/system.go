@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -55,14 +56,14 @@ func (disk) Create(path string) (writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &diskFile{f, 0}, nil
+	return &diskFile{File: f}, nil
 }
 
 // diskFile has the system write to the disk what has come so far, so that little is left to
 // wait for in the end.
 type diskFile struct {
 	*os.File
-	waits int64 // bytes
+	waits atomic.Int64 // bytes; a file that is put together has several writers
 }
 
 // behind is how many bytes wait before the system is asked to write.
@@ -70,15 +71,15 @@ const behind = 8 << 20
 
 func (f *diskFile) WriteAt(p []byte, at int64) (int, error) {
 	n, err := f.File.WriteAt(p, at)
-	if f.waits += int64(n); f.waits >= behind {
-		f.waits = 0
+	if f.waits.Add(int64(n)) >= behind {
+		f.waits.Store(0)
 		startWriting(f.File)
 	}
 	return n, err
 }
 
 func (f *diskFile) Close() error {
-	if f.waits >= behind/16 { // a small file costs the disk less with others
+	if f.waits.Load() >= behind/16 { // a small file costs the disk less with others
 		startWriting(f.File)
 	}
 	return f.File.Close()
