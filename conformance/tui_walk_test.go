@@ -54,7 +54,7 @@ func (lab *browserLab) walkToLostBytes(t *testing.T, x *terminal) {
 		lab.text(t, truth, append(client, "latest")...), lab.text(t, truth, "stages", "stage-b", "brokers", "broker-2", "partitions", part, "topicId"))
 
 	from, to := asInt(t, lab.fact(t, expected, append(loss, "from")...)), asInt(t, lab.fact(t, expected, append(loss, "to")...))
-	s = x.press("Enter").sees("candidate leaders", "log end")
+	s = x.press("Enter").sees("C leaders", "log end")
 	x.wants(s, `offsets (\d+)–(\d+); still on broker (\d+)\. Broker (\d+) rules: metadata: leader of epoch (\d+), ISR (\[.*?\])`,
 		fmt.Sprint(from), fmt.Sprint(to-1), lab.text(t, expected, append(loss, "heldBy", 0)...), lab.text(t, truth, append(client, "leader")...),
 		lab.text(t, expected, append(answer, "divergences", 0, "sides", 0, "epochs", 0)...), lab.text(t, truth, append(client, "isr")...))
@@ -177,7 +177,7 @@ func (lab *browserLab) walkToFork(t *testing.T, x *terminal) {
 		}
 		x.wants(s, `^.. `+name+` .*? (none|\d+) +(\d*) +(\d+) +[\d.]+ KiB `, asText(p["leader"]), lost, fmt.Sprint(end))
 	}
-	x.press("Enter").sees("candidate leaders", "log end")
+	x.press("Enter").sees("C leaders", "log end")
 	s = x.press("d").sees("difference 1/1")
 	fork := []any{"stages", "stage-b", "partitions", "div-multi-0", "divergences", 0}
 	want := []string{lab.text(t, expected, append(fork, "kind")...)}
@@ -196,7 +196,7 @@ func (lab *browserLab) walkToFork(t *testing.T, x *terminal) {
 func (lab *browserLab) walkToISRChange(t *testing.T, x *terminal) {
 	const truth, part = "unclean-election/truth.json", "unclean-demo-0"
 	x.judged("LOST:")
-	x.press("Enter").sees("candidate leaders", "log end")
+	x.press("Enter").sees("C leaders", "log end")
 	s := x.press("H").sees("what happened", "4/4")
 	// The end is what the cluster said at that moment; the third change is stage-a's state.
 	client := []any{"stages", "stage-b", "client", part}
@@ -274,7 +274,7 @@ func (lab *browserLab) walkToAborted(t *testing.T, x *terminal) {
 	x.judged("OK: nothing is lost")
 	x.press("j").sees("2/5")
 	x.press("j").sees("3/5")
-	x.press("Enter").sees("candidate leaders", "log end")
+	x.press("Enter").sees("C leaders", "log end")
 	s := x.press("T").sees("transactional id", "1/20")
 	client := []any{"client", "before-kill"}
 	x.wants(s, `stop at offset (\d+) of (\d+)\.`, lab.text(t, truth, append(client, "listOffsets", part, "lso")...), lab.text(t, truth, append(client, "listOffsets", part, "latest")...))
@@ -352,7 +352,7 @@ func (lab *browserLab) walkToCleaned(t *testing.T, x *terminal) {
 	const truth, part = "compaction/truth.json", "compact-plain-0"
 	x.judged("OK: nothing is lost")
 	x.press("j").sees("2/4")
-	s := x.press("Enter").sees("candidate leaders", "log end")
+	s := x.press("Enter").sees("C leaders", "log end")
 	first := map[string]string{}
 	for _, broker := range []string{"1", "2", "3"} {
 		log := []any{"stages", "stage1-clean", "broker-" + broker, "partitions", part}

@@ -85,6 +85,15 @@ type offer struct {
 	lineRun
 	lo, hi     int32 // epochs of the line's batches around it; -1 the line begins, MaxInt32 it ends there
 	head, tail bool
+	hole       blank
+}
+
+// blank is what the line lacks between two of its batches.
+type blank struct {
+	from, to int64 // offsets; MinInt64, MaxInt64 the line begins or ends there
+	// room is how many bytes the chosen copy has there, -1 unknown: where it holds both batches in
+	// one segment, what stood between them has exactly these.
+	room int64
 }
 
 // comparing is a copy held against the line.
@@ -99,6 +108,8 @@ type comparing struct {
 	ever      bool
 	parted    bool // other batches at the same offsets since then
 	lo        int32
+	before    replica.Block // the line's batch before
+	beforeOf  *source       // whose it is, nil none
 }
 
 // compare holds a copy against the line: what it has the same, what it has otherwise, and what the
@@ -113,6 +124,9 @@ type comparing struct {
 //     epoch is known to have begun there;
 //   - or it lies in segments of the chosen directory itself that were renamed to .deleted, and these end
 //     where the log begins.
+//
+// and where the chosen copy does not say otherwise, by its epoch file (belied) or by the room between its
+// batches (misfits); or where a damaged header of the chosen copy names the batch (twin).
 func (w *salvaging) compare(x *source) ([]lineRun, error) {
 	x.same, x.zones, x.waiting = nil, nil, false
 	c := &comparing{w: w, x: x, lo: -1, ever: x.ever}
@@ -127,7 +141,7 @@ func (w *salvaging) compare(x *source) ([]lineRun, error) {
 		}
 		b := &at.Block
 		for l.ok && l.block.Next() <= b.Base {
-			c.lo = l.block.Epoch
+			c.lo, c.before, c.beforeOf = l.block.Epoch, l.block, w.line[l.at].src
 			l.advance()
 		}
 		meets := l.ok && l.block.Base < b.Next()
@@ -136,18 +150,32 @@ func (w *salvaging) compare(x *source) ([]lineRun, error) {
 			if x.zone(b, w.misfit(x, b)); meets && b.Flaws == replica.BadCRC && twins(&l.block, b) {
 				c.anchor(&l.block)
 			}
+		case !meets && w.twin(b) && b.Next() > w.head:
+			if w.final {
+				x.zone(b, zoneUnproven)
+				break
+			}
+			c.anchor(b)
+			c.taken = appendRun(c.taken, x, b, false)
+			x.keepSame(b)
 		case !meets:
 			c.offer(l, b)
 		case identical(&l.block, b):
 			x.keepSame(b)
 			c.anchor(&l.block)
-		case l.block.Flaws&replica.SuspectEpoch != 0 && b.Flaws == 0 && l.block.SameRecords(b) && l.block.Epoch == b.Epoch:
+		case !w.final && l.block.Flaws&replica.SuspectEpoch != 0 && b.Flaws == 0 && l.block.SameRecords(b) && l.block.Epoch == b.Epoch:
 			c.taken = appendRun(c.taken, x, b, false) // the same records with the right epoch
 			x.keepSame(b)
 			c.anchor(&l.block)
-		case l.block.SameRecords(b) && l.block.Epoch == b.Epoch:
+		case l.block.SameRecords(b) && (l.block.Epoch == b.Epoch || x.said(&l.block) && !x.said(b)):
 			x.zone(b, zoneEpoch)
 			c.anchor(&l.block)
+		case !w.final && b.Flaws == 0 && l.block.SameRecords(b) && w.line[l.at].src.said(b) && !w.line[l.at].src.said(&l.block):
+			run := appendRun(nil, x, b, false)[0] // the epoch file beside the line's batch says so
+			run.instead = true
+			c.taken = append(c.taken, run)
+			x.keepSame(b)
+			c.anchor(b)
 		case w.compacted && (l.block.Base == b.Base && l.block.Last == b.Last && l.block.Epoch == b.Epoch || b.Legacy && l.block.Legacy):
 			x.zone(b, zoneCleaned)
 			c.anchor(&l.block)
@@ -204,6 +232,9 @@ func (x *source) keepSame(b *replica.Block) {
 // zone notes what a copy has that is not in the result.
 func (x *source) zone(b *replica.Block, why zoneWhy) {
 	from, to, e := b.Base, b.Next(), b.Epoch
+	if b.Flaws&replica.SuspectBase != 0 {
+		from, to, e = 0, -1, -1
+	}
 	x.addZone(zone{byteRun: byteRun{b.Segment, b.Position, b.Length}, from: from, to: to, epoch: e, why: why, blocks: 1, records: int64(max(b.Records, 0))})
 }
 
@@ -232,11 +263,11 @@ func (c *comparing) offer(l *lineCursor, b *replica.Block) {
 		c.x.zone(b, zoneCleaned)
 		return
 	}
-	o := offer{lo: c.lo, hi: math.MaxInt32, head: c.lo < 0 && (len(w.line) == 0 || b.Base < w.line[0].from), tail: !l.ok}
+	o := offer{lo: c.lo, hi: math.MaxInt32, head: c.lo < 0 && (len(w.line) == 0 || b.Base < w.line[0].from), tail: !l.ok, hole: c.hole(l)}
 	if l.ok {
 		o.hi = l.block.Epoch
 	}
-	if k := len(c.offers) - 1; k >= 0 && c.offers[k].lo == o.lo && c.offers[k].hi == o.hi && c.offers[k].tail == o.tail && c.offers[k].head == o.head {
+	if k := len(c.offers) - 1; k >= 0 && c.offers[k].hole == o.hole && c.offers[k].lo == o.lo && c.offers[k].hi == o.hi && c.offers[k].tail == o.tail && c.offers[k].head == o.head {
 		list := appendRun([]lineRun{c.offers[k].lineRun}, c.x, b, w.compacted)
 		if c.offers[k].lineRun = list[0]; len(list) == 1 {
 			return
@@ -246,10 +277,75 @@ func (c *comparing) offer(l *lineCursor, b *replica.Block) {
 	c.offers = append(c.offers, o)
 }
 
+// hole is the one in front of the line's next batch.
+func (c *comparing) hole(l *lineCursor) blank {
+	h := blank{math.MinInt64, math.MaxInt64, -1}
+	if c.beforeOf != nil {
+		h.from = c.before.Next()
+	}
+	if !l.ok {
+		return h
+	}
+	h.to = l.block.Base
+	ref := c.w.ref
+	switch {
+	case c.w.line[l.at].src != ref:
+	case c.beforeOf == ref && c.before.Segment == l.block.Segment && c.before.Position < l.block.Position:
+		h.room = l.block.Position - c.before.Position - c.before.Length
+	case c.beforeOf == nil && l.block.Segment == 0:
+		h.room = l.block.Position
+		h.from = ref.log.Segments[0].BaseOffset
+	}
+	return h
+}
+
+// misfits reports whether offers cannot be what stood in the chosen copy's hole: batches that fill it
+// have just as many bytes as it, others no more. What is compacted fills nothing.
+func (c *comparing) misfits(of []offer) bool {
+	h := of[0].hole
+	if h.room < 0 || h.room == 0 && of[0].head || c.w.compacted {
+		return false
+	}
+	bytes, at, full := int64(0), h.from, true
+	for i := range of {
+		full = full && of[i].from == at
+		at = of[i].to
+		bytes += of[i].length
+	}
+	return bytes > h.room || full && at == h.to && bytes != h.room
+}
+
+// belied reports whether the chosen copy's epoch file says that another leader wrote these offsets.
+func (c *comparing) belied(o *offer) bool {
+	w := c.w
+	said := w.epochAt(o.from)
+	if said < 0 || said == o.epoch {
+		return false
+	}
+	// A file may lag behind the log, and one that came from a cleaned log has later starts.
+	return said > o.epoch || !w.compacted && !o.tail && w.epochAt(o.hole.to) == o.hi
+}
+
+// said reports whether the epoch file beside a copy has a batch's offsets in the batch's epoch.
+func (x *source) said(b *replica.Block) bool {
+	return x.file.EpochFor(b.Base) == b.Epoch && x.file.EpochFor(b.Last) == b.Epoch
+}
+
+// twin reports whether the header of a damaged batch of the chosen copy says that it was this one.
+func (w *salvaging) twin(b *replica.Block) bool {
+	i, found := slices.BinarySearchFunc(w.wrecks, b.Base, func(a replica.Block, at int64) int { return cmp.Compare(a.WrittenBase, at) })
+	for ; found && i < len(w.wrecks) && w.wrecks[i].WrittenBase == b.Base; i++ {
+		if twins(b, &w.wrecks[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // lacks reports whether, in a compacted log, a batch lies where the chosen copy is damaged or ends, or
 // lacks the latest value of a key, and not where the cleaner took batches out.
 func (w *salvaging) lacks(b *replica.Block) bool {
-	if len(w.line) == 0 || b.Base >= w.end() || len(w.ref.log.Segments) > 0 && b.Next() <= w.ref.log.Segments[0].BaseOffset {
+	if len(w.line) == 0 || b.Base >= min(w.end(), w.ref.next) || len(w.ref.log.Segments) > 0 && b.Next() <= w.ref.log.Segments[0].BaseOffset {
 		return true
 	}
 	for _, l := range w.losses {
@@ -276,10 +372,19 @@ func (c *comparing) anchor(b *replica.Block) {
 // settle decides on what was offered since the last common batch; behind says that the next one is
 // common too.
 func (c *comparing) settle(behind bool) {
+	w := c.w
 	last := int32(math.MinInt32)
+	misfit := false
 	for i := range c.offers {
 		o := &c.offers[i]
-		ok := !c.parted && o.epoch >= last && c.proven(o, behind)
+		if i == 0 || o.hole != c.offers[i-1].hole {
+			n := 1
+			for i+n < len(c.offers) && c.offers[i+n].hole == o.hole {
+				n++
+			}
+			misfit = c.misfits(c.offers[i : i+n])
+		}
+		ok := !w.final && !w.twinsOnly && !misfit && !c.belied(o) && !c.parted && o.epoch >= last && c.proven(o, behind)
 		if !ok {
 			why := zoneUnproven
 			if c.parted {
@@ -311,7 +416,7 @@ func (c *comparing) proven(o *offer, behind bool) bool {
 		return true
 	case o.tail:
 		n := len(w.line)
-		return n > 0 && !c.superseded(o) && (c.common && c.commonEnd == w.end() || known && o.epoch == w.line[n-1].epoch)
+		return n > 0 && !c.superseded(o) && (c.common && c.commonEnd >= w.end() || known && o.epoch == w.line[n-1].epoch)
 	}
 	// Segments that were renamed away below the log in the same directory ended where it begins.
 	return !c.ever && o.head && c.x.copy.State == replica.Deleted && c.x.log.Partition == w.ref.log.Partition && len(w.line) > 0 && c.x.next == w.line[0].from
@@ -334,13 +439,23 @@ func (c *comparing) refuseOne(o *offer, why zoneWhy) {
 	c.x.addZone(zone{byteRun: byteRun{o.seg, o.position, o.length}, from: o.from, to: o.to, epoch: o.epoch, why: why, blocks: o.blocks, records: o.records})
 }
 
-// fill takes what the line lacks from the other copies, live ones first. What one copy has may be
-// proven only with what another one gave.
+// fill takes what the line lacks from the other copies, live ones first, and before all else what
+// a damaged header of the chosen copy names. What one copy has may be proven only with what another one gave.
 func (w *salvaging) fill() error {
 	order := slices.DeleteFunc(slices.Clone(w.sources), func(x *source) bool { return x == w.ref })
 	slices.SortStableFunc(order, func(a, b *source) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.log.Lineage.Latest(), a.log.Lineage.Latest()), cmp.Compare(b.next, a.next))
 	})
+	if w.twinsOnly = len(w.wrecks) > 0; w.twinsOnly {
+		for _, x := range order {
+			taken, err := w.compare(x)
+			if err != nil {
+				return err
+			}
+			w.insert(taken)
+		}
+		w.twinsOnly = false
+	}
 	for round := range 4 {
 		progress := false
 		for _, x := range order {
@@ -367,28 +482,36 @@ func (w *salvaging) insert(taken []lineRun) {
 	if len(taken) == 0 {
 		return
 	}
-	starts := map[int64]bool{}
+	starts, instead := map[int64]bool{}, map[int64]bool{}
 	for i := range taken {
 		starts[taken[i].from] = true
+		instead[taken[i].from] = taken[i].instead
+		taken[i].instead = false
 	}
-	w.line = slices.DeleteFunc(w.line, func(r lineRun) bool { return r.soft && starts[r.from] })
+	before := len(w.line)
+	w.line = slices.DeleteFunc(w.line, func(r lineRun) bool { return r.blocks == 1 && (r.soft && starts[r.from] || instead[r.from]) })
+	gone := len(w.line) < before
 	w.line = append(w.line, taken...)
 	slices.SortStableFunc(w.line, func(a, b lineRun) int { return cmp.Compare(a.from, b.from) })
 	// No offset twice: what stood there first stays, and the copy is compared again.
 	end := int64(math.MinInt64)
 	w.line = slices.DeleteFunc(w.line, func(r lineRun) bool {
 		if r.from < end {
-			r.src.waiting = true
+			gone = true
 			return true
 		}
 		end = r.to
 		return false
 	})
+	for _, x := range w.sources { // what they had the same may be that
+		x.waiting = x.waiting || gone
+	}
 }
 
 // classify holds the copies against the finished line: the chosen one, and those of which batches were
-// left out that another may have given since.
+// left out that another may have given since. Nothing is taken any more, whatever may be proven by now.
 func (w *salvaging) classify() error {
+	w.final = true
 	for _, x := range w.sources {
 		if x != w.ref && !x.waiting {
 			continue

@@ -31,13 +31,16 @@ type salvaging struct {
 	line      []lineRun // the result, ascending
 	ref       *source
 	compacted bool
-	head      int64          // no batch below it is taken: records there were deleted on purpose
-	holes     []zone         // of the chosen copy, where bytes are damaged
-	losses    []replica.Span // where the chosen copy lacks a segment, or the latest value of a key; compacted
-	file      epoch.Cache    // the chosen copy's epoch file, as it lies there; nil malformed
-	torn      bool           // bytes that are no batch lie behind its last one
-	later     []epoch.Entry  // epochs above those of its batches, and where they began
-	reached   int64          // something says that the log once went on to here, exclusive
+	head      int64           // no batch below it is taken: records there were deleted on purpose
+	holes     []zone          // of the chosen copy, where bytes are damaged
+	wrecks    []replica.Block // its damaged batches whose headers can be read, by written offset
+	losses    []replica.Span  // where the chosen copy lacks a segment, or the latest value of a key; compacted
+	file      epoch.Cache     // the chosen copy's epoch file, as it lies there; nil malformed
+	torn      bool            // bytes that are no batch lie behind its last one
+	later     []epoch.Entry   // epochs above those of its batches, and where they began
+	final     bool            // the line is finished
+	twinsOnly bool            // nothing is taken but what a damaged header names
+	reached   int64           // something says that the log once went on to here, exclusive
 	reachedBy string
 	result    output
 	edits     []Edit
@@ -61,6 +64,9 @@ type source struct {
 	zones       []zone // of offsets that it has otherwise
 	waiting     bool   // it has good batches that the line lacks
 	ever        bool   // a batch of it is in the line
+	file        epoch.Cache
+	belied      []replica.Block   // batches behind a hole, at offsets where the epoch file has a later epoch
+	moved       map[[2]int64]bool // segment, position of those that another copy has at other offsets
 }
 
 // byteRun is a run of bytes of a segment.
@@ -106,8 +112,12 @@ type lineRun struct {
 	records  int64
 	epoch    int32 // of all its batches
 	soft     bool  // a batch whose epoch field nothing bears out; alone in its run
+	instead  bool  // alone too: in the place of the line's batch, which has another epoch
 	legacy   bool
 }
+
+// maxWrecks bounds the damaged headers that are remembered as evidence.
+const maxWrecks = 200_000
 
 const flawed = replica.BadCRC | replica.Unreadable | replica.SuspectBase | replica.Misplaced
 
@@ -139,6 +149,9 @@ func (w *salvaging) gather() bool {
 		if c.Extra {
 			x.rank++
 		}
+		if f := x.log.Partition.Epochs; f != nil && f.Malformed == nil {
+			x.file = epoch.Load(f.Entries)
+		}
 		w.sources = append(w.sources, x)
 		w.compacted = w.compacted || c.Log.Sparse
 		for range c.Log.Segments {
@@ -160,6 +173,9 @@ func (w *salvaging) run() error {
 		if err := w.survey(x); err != nil {
 			return err
 		}
+	}
+	if err := w.move(); err != nil {
+		return err
 	}
 	w.choose()
 	w.lendInputs()
@@ -197,7 +213,7 @@ func (x *source) blocks(from int64) iter.Seq2[replica.Block, error] {
 //	0.log    0 … 149      cut at 100
 //	100.log  100 … 199    rules from 100 on
 func (w *salvaging) survey(x *source) error {
-	last := int64(math.MinInt64)
+	last, odd := int64(math.MinInt64), false
 	for b, err := range x.blocks(math.MinInt64) {
 		if err != nil {
 			return err
@@ -213,12 +229,19 @@ func (w *salvaging) survey(x *source) error {
 				}
 			}
 		}
+		if x.displaced(&b, last) {
+			odd = true
+			continue
+		}
+		if good(&b) && b.Base > last && !b.Legacy && x.file.EpochFor(b.Base) > b.Epoch && len(x.belied) < maxBelied {
+			x.belied = append(x.belied, b)
+		}
 		if good(&b) {
 			last = b.Next()
 			x.first, x.next = min(x.first, b.Base), max(x.next, b.Next())
 		}
 	}
-	if !x.log.Ascending || x.log.HasLegacy { // offsets that are wrong may be among them
+	if odd || !x.log.Ascending || x.log.HasLegacy { // offsets that are wrong may be among them
 		x.first, x.next = math.MaxInt64, math.MinInt64
 		for b, err := range x.taking() {
 			if err != nil {
@@ -235,6 +258,53 @@ func (w *salvaging) survey(x *source) error {
 	return nil
 }
 
+// maxBelied bounds the batches of which other copies are asked.
+const maxBelied = 1000
+
+// move finds batches with a wrong offset, which no checksum covers: the epoch file beside the copy
+// contradicts it, and another copy has the same batch at an offset that its epoch file bears out.
+func (w *salvaging) move() error {
+	for _, x := range w.sources {
+		if len(x.belied) == 0 {
+			continue
+		}
+		asked := map[uint32][]replica.Block{}
+		for _, b := range x.belied {
+			asked[b.CRC] = append(asked[b.CRC], b)
+		}
+		x.moved = map[[2]int64]bool{}
+		for _, o := range w.sources {
+			if o == x {
+				continue
+			}
+			for b, err := range o.blocks(math.MinInt64) {
+				if err == nil {
+					err = w.ctx.Err()
+				}
+				if err != nil {
+					return err
+				}
+				for _, a := range asked[b.CRC] {
+					if good(&b) && b.Base != a.Base && b.Length == a.Length && b.Epoch == a.Epoch && b.Last-b.Base == a.Last-a.Base && o.said(&b) {
+						x.moved[[2]int64{int64(a.Segment), a.Position}] = true
+					}
+				}
+			}
+		}
+		if len(x.moved) == 0 {
+			continue
+		}
+		for i := range x.cut {
+			x.cut[i] = math.MaxInt64
+		}
+		x.first, x.next = math.MaxInt64, math.MinInt64
+		if err := w.survey(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // look is a block of a copy, and whether it can be taken.
 type look struct {
 	replica.Block
@@ -244,8 +314,9 @@ type look struct {
 // taking yields the blocks of a copy, those of overlapping segments as a broker reads them: what an
 // earlier segment has behind a cut cannot be taken, and a later one is not misplaced.
 //
-// A batch whose offset lies ahead while the next one goes on where the one before it ended has a wrong
-// offset, which no checksum covers; so has the last one of a log of format 0 or 1 that is off by one bit.
+// A batch whose offset lies ahead while the next one goes on where the one before it ended, or would fit
+// between the two, has a wrong offset, which no checksum covers; so has the last one of a log of format 0
+// or 1 that is off by one bit, and one with the first offset of its segment in the middle of the file.
 func (x *source) taking() iter.Seq2[*look, error] {
 	return func(yield func(*look, error) bool) {
 		at := int64(math.MinInt64)
@@ -256,7 +327,8 @@ func (x *source) taking() iter.Seq2[*look, error] {
 				return true
 			}
 			switch {
-			case next != nil && next.Base >= at && next.Base < l.Base && next.Flaws&(flawed&^replica.Misplaced) == 0,
+			case next != nil && next.Base >= at && next.Flaws&(flawed&^replica.Misplaced) == 0 &&
+				(next.Base < l.Base || next.Base <= l.Last && next.Base-at == l.Last-l.Base+1),
 				next == nil && l.Legacy && !x.log.Sparse && bits.OnesCount64(uint64(l.Last^at)) == 1:
 				l.ok = false
 				l.Flaws |= replica.SuspectBase
@@ -277,7 +349,10 @@ func (x *source) taking() iter.Seq2[*look, error] {
 			if l.Legacy && l.Codec != 0 && l.Flaws&replica.Misplaced != 0 && l.Base == l.Last && at >= 0 && at <= l.Last {
 				l.Base = at // a wrapper has the offset of its last message
 			}
-			if l.ok = b.Flaws&(flawed&^replica.Misplaced) == 0 && l.Base >= 0 && l.Last >= l.Base && l.Base < x.cut[b.Segment] && l.Base >= at; l.ok {
+			if x.displaced(&b, at) {
+				l.Flaws |= replica.SuspectBase
+			}
+			if l.ok = l.Flaws&(flawed&^replica.Misplaced) == 0 && l.Base >= 0 && l.Last >= l.Base && l.Base < x.cut[b.Segment] && l.Base >= at; l.ok {
 				l.Flaws &^= replica.Misplaced
 				if at >= 0 && l.Base > at && (!x.log.Ascending || l.Legacy) {
 					held = l
@@ -293,6 +368,17 @@ func (x *source) taking() iter.Seq2[*look, error] {
 	}
 }
 
+// displaced reports whether a batch has an offset that it cannot have: it claims to be the first one of
+// its segment while others, now damaged, lie before it in the file, and none of them reached behind at;
+// or it lies further from the segment's first offset than an index can tell; or see move.
+func (x *source) displaced(b *replica.Block, at int64) bool {
+	base := x.log.Segments[b.Segment].BaseOffset
+	if x.moved[[2]int64{int64(b.Segment), b.Position}] {
+		return true
+	}
+	return b.Flaws&(flawed&^replica.Misplaced) == 0 && (b.Position > 0 && b.Base == base && at <= base || b.Base > base && b.Base-base > math.MaxInt32)
+}
+
 // choose picks the copy whose line the result follows.
 func (w *salvaging) choose() {
 	var with []*source
@@ -306,7 +392,7 @@ func (w *salvaging) choose() {
 		return
 	}
 	better := func(a, b *source) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.log.Lineage.Latest(), a.log.Lineage.Latest()), cmp.Compare(b.next, a.next),
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(w.newest(b), w.newest(a)), cmp.Compare(b.next, a.next),
 			cmp.Compare(a.first, b.first), cmp.Compare(a.copy.Index, b.copy.Index))
 	}
 	if w.opt.Prefer != "" {
@@ -320,7 +406,8 @@ func (w *salvaging) choose() {
 		}
 		w.note("broker %s, which --prefer names, has no whole batch of this partition here", w.opt.Prefer)
 	}
-	if r := &w.p.Ruling; r.Leader != nil {
+	absurd := slices.ContainsFunc(with, func(x *source) bool { return w.newest(x) != x.log.Lineage.Latest() })
+	if r := &w.p.Ruling; r.Leader != nil && !(r.Guess && absurd) {
 		for _, x := range with {
 			if c := x.copy; c.State == replica.Live && !c.Extra && c.Broker == *r.Leader {
 				w.ref = x
@@ -336,14 +423,51 @@ func (w *salvaging) choose() {
 	}
 	w.ref = slices.MinFunc(with, better)
 	why := w.p.Ruling.Why
-	if w.p.Ruling.Leader != nil {
+	if absurd {
+		why = "a leader epoch that one batch alone has, and its own epoch file has not, counts for nothing"
+	} else if w.p.Ruling.Leader != nil {
 		why = fmt.Sprintf("%s, but no whole batch of broker %s is among the inputs", why, w.p.Ruling.Leader.Name)
 	}
-	if e := w.ref.log.Lineage.Latest(); e >= 0 {
+	if e := w.newest(w.ref); e >= 0 {
 		w.told.Why = fmt.Sprintf("%s has the newest chain of epochs, up to epoch %d at offset %d; nobody is known to rule (%s)", w.ref.who(), e, w.ref.next-1, why)
 	} else {
 		w.told.Why = fmt.Sprintf("%s has the longest log; nobody is known to rule (%s)", w.ref.who(), why)
 	}
+}
+
+// newest is the latest epoch of a copy's batches, without one that is more likely a flipped bit: no
+// checksum covers it, one batch alone has it, and neither the epoch file beside it, which has another
+// one there, nor any other copy or the metadata know of it.
+func (w *salvaging) newest(x *source) int32 {
+	e := x.log.Lineage.Latest()
+	if e < 0 || len(x.file) == 0 || x.file.Has(e) {
+		return e
+	}
+	rest := int32(-1)
+	for _, r := range x.log.Lineage {
+		if r.Epoch != e {
+			rest = max(rest, r.Epoch)
+			continue
+		}
+		if said := x.file.EpochFor(r.From); said < 0 || said != x.file.EpochFor(r.To-1) {
+			return e
+		}
+		for b, err := range x.log.Blocks(r.From, r.From+1) {
+			if err != nil || good(&b) && b.Next() != r.To {
+				return e
+			}
+		}
+		rest = max(rest, x.file.EpochFor(r.From))
+	}
+	for _, o := range w.sources {
+		if o != x && (o.log.Lineage.Has(e) || o.file.Has(e)) {
+			return e
+		}
+	}
+	if c := newestLeadership(w.p); c != nil && c.LeaderEpoch >= e {
+		return e
+	}
+	return rest
 }
 
 // chooseEmpty takes a live log that holds no batch, and no damage either, as the empty log that it is.
@@ -414,7 +538,11 @@ func (w *salvaging) begin() error {
 			return err
 		}
 		if !b.ok {
-			damaged = damaged || b.Flaws&(replica.BadCRC|replica.Unreadable|replica.SuspectBase) != 0
+			why := w.misfit(x, &b.Block)
+			damaged = damaged || why != zoneDouble || b.Next() > at
+			if b.Flaws == replica.BadCRC && len(w.wrecks) < maxWrecks {
+				w.wrecks = append(w.wrecks, b.Block)
+			}
 			continue
 		}
 		if prev != nil && (b.Segment != prev.Segment && ends[prev.Segment] < x.log.Segments[prev.Segment].Log.Size || b.Segment == prev.Segment && ends[b.Segment] < b.Position) {
@@ -428,6 +556,7 @@ func (w *salvaging) begin() error {
 		w.push(x, &b.Block)
 		prev = &b.Block
 	}
+	slices.SortFunc(w.wrecks, func(a, b replica.Block) int { return cmp.Compare(a.WrittenBase, b.WrittenBase) })
 	for i, seg := range x.log.Segments {
 		w.torn = w.torn || (prev == nil || i >= prev.Segment) && seg.Log.Size > ends[i]
 	}

@@ -221,6 +221,7 @@ func (w *salvaging) write() error {
 	if o.soft > 0 {
 		w.note("%s a leader epoch in the header that its neighbours contradict, and no copy has it with another one: the records are whole, the header is as it was found", plural(int(o.soft), "batch has", "batches have"))
 	}
+	w.tellTail()
 	w.told.Root, w.told.LogStartOffset, w.told.LogEndOffset = r.index, o.start, o.end
 	w.told.Batches, w.told.Bytes = o.batches, o.bytes
 	if !o.legacy {
@@ -233,6 +234,14 @@ func (w *salvaging) write() error {
 	}
 	w.edits, w.into = n.edits(r.root.Partition), r
 	return nil
+}
+
+// tellTail tells of what other copies gave behind the last whole batch of the chosen one, where bytes
+// that are no batch lie: what these were, another line even, nobody can tell any more.
+func (w *salvaging) tellTail() {
+	if i := slices.IndexFunc(w.line, func(r lineRun) bool { return r.from >= w.ref.next }); i >= 0 && w.torn && w.ref.rank == 0 {
+		w.note("behind offset %d nothing of %s is whole: the result goes on with what %s has there, and whether that is what it had cannot be told", w.ref.next-1, w.ref.who(), w.line[i].src.who())
+	}
 }
 
 // startLine decides where the log of the result starts: with its first segment, or where the chosen
