@@ -26,7 +26,7 @@ func TestCarved(t *testing.T) {
 		mke2fs, err = exec.LookPath("/usr/sbin/mke2fs")
 	}
 	if err != nil {
-		t.Skip("mke2fs (e2fsprogs) is missing")
+		t.Fatal("mke2fs is missing: install e2fsprogs")
 	}
 	kafsck := buildKafsck(t)
 	dir := inMemory(t)
