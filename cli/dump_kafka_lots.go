@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"hash/crc32"
 	"runtime"
 
 	"kafsck/batch"
@@ -163,13 +162,13 @@ func (lot *kafkaLot) print() bool {
 		raw := lot.raw[b.from:b.to:b.to]
 		h, _ := batch.ParseHeader(raw) // filled in whatever is wrong
 		b.header, b.runs = h, 0
-		if lot.out.Batch(&h, b.pos, crc32.Checksum(raw[21:], castagnoli) == h.CRC) != nil {
+		v := batch.View{Header: h, Raw: raw}
+		if lot.out.Batch(&h, b.pos, v.ComputedCRC() == h.CRC) != nil {
 			return lot.giveUp()
 		}
 		if h.RecordCount == 0 {
 			continue
 		}
-		v := batch.View{Header: h, Raw: raw}
 		for r, err := range v.Records(lot.decompressor) {
 			if err != nil || lot.out.Record(&h, &r) != nil || lot.text.Len() > maxLotText {
 				return lot.giveUp()

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"kafsck/finding"
 	"kafsck/incident"
 	"kafsck/logdir"
-	"kafsck/manifest"
 	"kafsck/repair"
 	"kafsck/report"
 )
@@ -106,32 +104,23 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	}
 	defer s.close()
 	notes := len(slices.DeleteFunc(slices.Clone(s.findings), func(f finding.Finding) bool { return f.Severity > finding.Note }))
-	var unread []logdir.PathError
-	hashing := &progress{}
+	work := s.planning()
 	plan, err := repair.Build(ctx, s.inc, repair.BuildOptions{
 		Kafsck: version(), Kafka: broker.Version(o.kafka), KafkaNamed: cmd.Flags().Changed("kafka"), Now: time.Now(), All: o.all, Only: o.only, Skip: o.skip, Truncate: cuts, Rescan: scans, Findings: s.findings,
 		Typed: s.paths.Typed,
 		Seen: func(p *incident.Partition) {
-			s.scope.Add(p, absent(p))
-			if unread = append(unread, p.Errors...); len(p.Errors) > 0 {
-				a.fail(exitIncomplete)
-			}
+			work.seen(p)
 			for _, f := range p.Findings {
 				if f.Severity == finding.Note {
 					notes++
 				}
 			}
 		},
-		Hash:     func(total int64) { s.progress.finish(); hashing = a.newProgress(total) },
-		Progress: func(n int64) { hashing.add(n) },
+		Hash:     work.hash,
+		Progress: work.hashed,
 	})
-	s.progress.finish()
-	hashing.finish()
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	if err != nil {
-		return a.planFailed(s, err)
+	if err := work.end(ctx, err); err != nil {
+		return err
 	}
 	if len(plan.Actions) > 0 {
 		a.fail(exitFindings)
@@ -142,12 +131,12 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	if a.json {
 		j := a.jsonWriter("repair plan")
 		j.Notes(s.c.Notes)
-		j.Errors(slices.Concat(s.errors(), unread))
+		j.Errors(slices.Concat(s.errors(), work.unread))
 		j.RepairPlan(plan)
 		j.Summary(&s.scope, a.bits, false)
 		return done(ctx, j.Err())
 	}
-	for _, e := range slices.Concat(s.errors(), unread) {
+	for _, e := range slices.Concat(s.errors(), work.unread) {
 		a.complain("%s", e)
 	}
 	if a.quiet {
@@ -204,21 +193,4 @@ func nameCopy(t *repair.Truncation, name string) bool {
 	dir, err := logdir.ParseDirName(name)
 	t.Topic, t.Partition = dir.Topic, dir.Partition
 	return err == nil && dir.State == logdir.Live
-}
-
-// planFailed gives a plan that could not be made its exit code.
-func (a *app) planFailed(s *session, err error) error {
-	if x, ok := errors.AsType[*repair.Unnamed](err); ok {
-		return usagef("%s", x)
-	}
-	if x, ok := errors.AsType[*repair.Uncut](err); ok {
-		return usagef("%s", x)
-	}
-	if x, ok := errors.AsType[*repair.NeedRelease](err); ok {
-		return usagef("%s", x)
-	}
-	if _, ok := errors.AsType[*repair.Running](err); ok || repair.Changed(err) || errors.Is(err, manifest.ErrChanging) {
-		return &failure{exitRefused, err}
-	}
-	return &failure{exitIncomplete, err}
 }

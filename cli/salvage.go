@@ -9,7 +9,6 @@ import (
 
 	"kafsck/broker"
 	"kafsck/incident"
-	"kafsck/logdir"
 	"kafsck/repair"
 	"kafsck/repair/apply"
 	"kafsck/report"
@@ -115,29 +114,18 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 	if !cmd.Flags().Changed("kafka") && len(s.inc.Clusters) == 1 {
 		version_, _ = s.inc.Clusters[0].ReleaseFor(version_, false)
 	}
-	var unread []logdir.PathError
-	hashing := &progress{}
+	work := s.planning()
 	plan, err := repair.Salvage(ctx, s.inc, repair.SalvageOptions{
 		Kafsck: version(), Kafka: version_, Now: time.Now(), Prefer: o.prefer, Typed: s.paths.Typed,
-		Seen: func(p *incident.Partition) {
-			s.scope.Add(p, absent(p))
-			if unread = append(unread, p.Errors...); len(p.Errors) > 0 {
-				a.fail(exitIncomplete)
-			}
-		},
-		Hash:     func(total int64) { s.progress.finish(); hashing = a.newProgress(total) },
-		Progress: func(n int64) { hashing.add(n) },
+		Seen:     work.seen,
+		Hash:     work.hash,
+		Progress: work.hashed,
 	})
-	s.progress.finish()
-	hashing.finish()
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
-	if err != nil {
-		return a.planFailed(s, err)
+	if err := work.end(ctx, err); err != nil {
+		return err
 	}
 	if len(plan.Salvaged.Partitions) == 0 {
-		for _, e := range unread {
+		for _, e := range work.unread {
 			a.complain("%s", e)
 		}
 		s.explainErrors()
@@ -161,12 +149,12 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 	if a.json {
 		j := a.jsonWriter("salvage")
 		j.Notes(s.c.Notes)
-		j.Errors(slices.Concat(s.errors(), unread))
+		j.Errors(slices.Concat(s.errors(), work.unread))
 		j.Salvage(plan, t.Done)
 		j.Summary(&s.scope, a.bits, false)
 		return done(ctx, j.Err())
 	}
-	for _, e := range slices.Concat(s.errors(), unread) {
+	for _, e := range slices.Concat(s.errors(), work.unread) {
 		a.complain("%s", e)
 	}
 	if a.quiet {

@@ -64,13 +64,7 @@ func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *in
 		a.fail(exitIncomplete)
 	}
 	s.scope.Brokers = len(c.Brokers)
-	for _, b := range c.Brokers {
-		for _, d := range b.Dirs {
-			if d.Metadata != nil {
-				s.scope.MetadataLogs++
-			}
-		}
-	}
+	s.scope.MetadataLogs = s.metadataLogs()
 	s.scope.Errors = len(c.Errors) + len(s.inc.Errors)
 	s.paths = &report.Paths{Typed: locate(c), Again: againOf(cmd, args), Ambiguous: s.ambiguous(in), Mixed: report.MixedClusters(c.Brokers), ServerLogs: len(opt.ServerLogs) > 0}
 	return s, nil

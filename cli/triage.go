@@ -36,8 +36,7 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 	}
 	defer s.close()
 	oneBroker := s.brokersWithData <= 1
-	metadataLogs := s.metadataLogs()
-	if s.brokersWithData == 0 && metadataLogs == 0 {
+	if s.brokersWithData == 0 && s.scope.MetadataLogs == 0 {
 		a.fail(exitIncomplete) // a log directory without anything to judge in it
 	}
 	a.fail(listBits(s.findings, finding.Severity(o.judge.failOn)))
@@ -66,7 +65,7 @@ func triageCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 			j.Findings(p)
 		},
 		text: func() (func(*incident.Partition), func() error) {
-			t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker, MetadataLogs: metadataLogs}
+			t := &report.Triage{Paths: s.paths, Scope: &s.scope, OneBroker: oneBroker}
 			t.Errors(s.errors())
 			t.Findings(s.findings)
 			return t.Add, func() error {

@@ -14,7 +14,11 @@ func (o *Options) workers() int {
 }
 
 // noReadAhead: reading ahead keeps a second core busy for each log.
-func (o *Options) noReadAhead() bool { return o.Background && cores < 3 }
+func (o *Options) noReadAhead() bool { return o.Background && !CoresToSpare() }
+
+// CoresToSpare reports whether work in the background may read ahead: whether that still leaves a
+// core free.
+func CoresToSpare() bool { return cores > 2 }
 
 // readSlots bounds how many logs are read at once, whatever the partitions; backgroundSlots
 // those of Options.Background.

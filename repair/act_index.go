@@ -2,6 +2,7 @@ package repair
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (w *work) indexes() error {
 	for _, ext := range []string{".index", ".timeindex", ".txnindex"} {
 		var edits []Edit
 		stay := false // files that a broker makes stay missing
-		for _, name := range sorted(files) {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
 			switch {
 			case path.Ext(name) != ext || w.mended[files[name]] || w.edited(name):
 			case w.emptySegment(files[name]):
@@ -201,13 +202,4 @@ func join(list []string) string {
 		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
 	}
 	return strings.Join(list, "")
-}
-
-func sorted(files map[string]int64) []string {
-	var out []string
-	for name := range files {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -41,48 +41,57 @@ func (w *work) others() []*incident.Copy {
 	})
 }
 
-// between are a sibling's batches in a hole, nil where it does not prove them.
-func (s *surgery) between(h *hole, o *incident.Copy) ([]replica.Block, error) {
-	from := h.from
-	if h.prev != nil {
+// enclosed hands out a sibling's blocks between the two batches around a hole, and reports whether
+// it has the same two and each was content with all of them.
+func (h *hole) enclosed(o *incident.Copy, each func(b *replica.Block) bool) (bool, error) {
+	from, met := min(h.from, h.next.Base), h.prev == nil
+	if !met {
 		from = h.prev.Base
-	} else {
-		from = min(from, h.next.Base)
-	}
-	h.batches = 0
-	var taken []replica.Block // neighbours of one epoch as one
-	epoch, at, met := int32(-1), int64(math.MinInt64), h.prev == nil
-	if h.prev != nil {
-		epoch, at = h.prev.Epoch, h.prev.Next()
 	}
 	for b, err := range o.Log.Blocks(from, h.next.Base+1) {
 		switch {
 		case err != nil:
-			return nil, err
+			return false, err
 		case !met:
 			if !b.Same(h.prev) {
-				return nil, nil
+				return false, nil
 			}
 			met = true
 		case b.Same(h.next):
-			if len(taken) == 0 || !s.log.Sparse && !o.Log.Sparse && (at != h.next.Base || h.prev != nil && taken[0].Base != h.prev.Next()) {
-				return nil, nil
-			}
-			return taken, nil
-		case b.Flaws != 0 || b.Epoch < epoch || b.Epoch > h.next.Epoch || b.Base < at || b.Legacy != h.next.Legacy || len(taken) > maxHoles:
-			return nil, nil
-		default:
-			if k := len(taken) - 1; k >= 0 && b.Epoch == epoch && follows(&taken[k], &b) && !s.begins(taken[k].Base, b.Base) {
-				taken[k].Length += b.Length
-				taken[k].Last = b.Last
-			} else {
-				taken = append(taken, b)
-			}
-			h.batches++
-			epoch, at = b.Epoch, b.Next()
+			return true, nil
+		case b.Flaws != 0 || !each(&b):
+			return false, nil
 		}
 	}
-	return nil, nil
+	return false, nil
+}
+
+// between are a sibling's batches in a hole, nil where it does not prove them.
+func (s *surgery) between(h *hole, o *incident.Copy) ([]replica.Block, error) {
+	h.batches = 0
+	var taken []replica.Block // neighbours of one epoch as one
+	epoch, at := int32(-1), int64(math.MinInt64)
+	if h.prev != nil {
+		epoch, at = h.prev.Epoch, h.prev.Next()
+	}
+	ok, err := h.enclosed(o, func(b *replica.Block) bool {
+		if b.Epoch < epoch || b.Epoch > h.next.Epoch || b.Base < at || b.Legacy != h.next.Legacy || len(taken) > maxHoles {
+			return false
+		}
+		if k := len(taken) - 1; k >= 0 && b.Epoch == epoch && follows(&taken[k], b) && !s.begins(taken[k].Base, b.Base) {
+			taken[k].Length += b.Length
+			taken[k].Last = b.Last
+		} else {
+			taken = append(taken, *b)
+		}
+		h.batches++
+		epoch, at = b.Epoch, b.Next()
+		return true
+	})
+	if !ok || len(taken) == 0 || !s.log.Sparse && !o.Log.Sparse && (at != h.next.Base || h.prev != nil && taken[0].Base != h.prev.Next()) {
+		return nil, err
+	}
+	return taken, nil
 }
 
 // markerOf is a sibling's marker at the offset of a hole, nil where it does not prove it. What else it
@@ -90,26 +99,17 @@ func (s *surgery) between(h *hole, o *incident.Copy) ([]replica.Block, error) {
 func (s *surgery) markerOf(h *hole, o *incident.Copy) ([]replica.Block, error) {
 	h.batches = 0
 	var marker []replica.Block
-	met := false
-	for b, err := range o.Log.Blocks(h.prev.Base, h.next.Base+1) {
-		switch {
-		case err != nil:
-			return nil, err
-		case !met:
-			if !b.Same(h.prev) {
-				return nil, nil
-			}
-			met = true
-		case b.Same(h.next):
-			h.batches = len(marker)
-			return marker, nil
-		case b.Flaws != 0 || b.Epoch < h.prev.Epoch || b.Epoch > h.next.Epoch:
-			return nil, nil
-		case b.Control() && b.Base == h.from && b.Last == h.from:
-			marker = []replica.Block{b}
+	ok, err := h.enclosed(o, func(b *replica.Block) bool {
+		if b.Control() && b.Base == h.from && b.Last == h.from {
+			marker = []replica.Block{*b}
 		}
+		return b.Epoch >= h.prev.Epoch && b.Epoch <= h.next.Epoch
+	})
+	if !ok {
+		return nil, err
 	}
-	return nil, nil
+	h.batches = len(marker)
+	return marker, nil
 }
 
 // follows reports whether a block stands right behind another one.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -99,7 +100,7 @@ func (t *dumpText) PartitionMetadata(f *checkpoint.PartitionMetadata) {
 
 func (t *dumpText) MetaProperties(f *checkpoint.MetaProperties) {
 	var list [][2]string
-	for _, key := range sortedKeys(f.Properties) {
+	for _, key := range slices.Sorted(maps.Keys(f.Properties)) {
 		list = append(list, [2]string{
 			valueBare.Show([]byte(key), t.limit(maxShownKey)), valueBare.Show([]byte(f.Properties[key]), t.limit(maxShownValue)),
 		})
@@ -112,15 +113,6 @@ func (t *dumpText) MetaProperties(f *checkpoint.MetaProperties) {
 		t.line("  no node.id or broker.id: a broker does not start with this file")
 	}
 	t.refused("meta.properties", f.Malformed)
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func (t *dumpText) QuorumState(f *checkpoint.QuorumState) {

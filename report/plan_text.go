@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -141,22 +142,13 @@ func (t *RepairPlan) verdict() []string {
 
 func brokerList(ids map[int32]bool) string {
 	var list []string
-	for _, id := range sortedIDs(ids) {
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		list = append(list, fmt.Sprint(id))
 	}
 	if len(list) == 1 {
 		return "broker " + list[0]
 	}
 	return "brokers " + strings.Join(list, ", ")
-}
-
-func sortedIDs(ids map[int32]bool) []int32 {
-	var out []int32
-	for id := range ids {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (t *RepairPlan) root(i *int) string {

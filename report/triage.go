@@ -28,7 +28,7 @@ func (t *Triage) Print(w io.Writer, bits int) error {
 		}
 		return 0
 	})
-	if t.Scope.Partitions == 0 && t.MetadataLogs == 0 {
+	if t.Scope.Partitions == 0 && t.Scope.MetadataLogs == 0 {
 		t.items = append(t.items, item{class: classCannotTell, word: "CANNOT TELL", group: "nothing", prose: "anything: no partition directory (NAME-NUMBER) and no cluster metadata are among these inputs"})
 	}
 	var top []string
@@ -63,7 +63,7 @@ func (t *Triage) allClear() string {
 	}
 	switch {
 	case t.Scope.Partitions == 0:
-		return "cluster metadata only (" + count(t.MetadataLogs, "metadata log", "metadata logs") + "): nothing is damaged there; no partition is among these inputs, so nothing can be said about records"
+		return "cluster metadata only (" + count(t.Scope.MetadataLogs, "metadata log", "metadata logs") + "): nothing is damaged there; no partition is among these inputs, so nothing can be said about records"
 	case t.Scope.Compared == 0:
 		said = "nothing is damaged; one replica of each partition is among these inputs, so nothing was compared"
 	case t.Scope.Compared < t.Scope.Partitions:

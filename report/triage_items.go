@@ -61,8 +61,6 @@ type Triage struct {
 	// OneBroker: a single broker's disk was given, so that leaders elsewhere are
 	// normal.
 	OneBroker bool
-	// MetadataLogs counts the copies of the metadata log among the inputs.
-	MetadataLogs int
 
 	items      []item
 	leaderless int // without a leader, and no candidate would lose anything

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"kafsck/batch"
+	"kafsck/incident"
 	"kafsck/segment"
 )
 
@@ -69,7 +70,7 @@ func newWalk(f *watchedFile) *walk {
 // is asked before: a run of sound batches of which it says true is passed over, but for
 // the last ones.
 func (w *walk) run(pos int64, ahead bool, skip func(run []segment.SoundBatch) bool, each func(f *frame, raw *segment.Frame) bool) error {
-	opt := segment.ScanOptions{From: pos, NextOffset: w.next, BufferSize: 256 << 10, ReadAhead: ahead && cores > 2}
+	opt := segment.ScanOptions{From: pos, NextOffset: w.next, BufferSize: 256 << 10, ReadAhead: ahead && incident.CoresToSpare()}
 	if ahead {
 		opt.BufferSize = 0
 	}

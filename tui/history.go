@@ -223,7 +223,7 @@ func (s *historyScreen) openRecord(c *kraft.Change, ctl *control) work {
 				failed = err
 				continue
 			}
-			log, err := replica.Read(ctx, views[0], replica.Options{Progress: add, NoReadAhead: cores < 3})
+			log, err := replica.Read(ctx, views[0], replica.Options{Progress: add, NoReadAhead: !incident.CoresToSpare()})
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -108,10 +108,6 @@ func Run(ctx context.Context, opt Options) error {
 	return fmt.Errorf("the terminal: %w", err)
 }
 
-// cores are those that this process may use. Work in the background leaves one of them to
-// the keys, see incident.Options.Background, so with two there is none for reading ahead.
-var cores = runtime.GOMAXPROCS(0)
-
 // spareThreads lets more goroutines run at once than there are cores, and returns what
 // undoes it. Judging keeps every core busy for seconds; a key would wait up to 10 ms,
 // twice or three times, until the scheduler takes a core away from it. With threads to

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -81,7 +82,7 @@ func (x *run) jobs() (jobs []*job, outs []*outFile) {
 			continue
 		}
 		byInput[r] = map[string]*job{}
-		for _, name := range sortedKeys(r.inputs) {
+		for _, name := range slices.Sorted(maps.Keys(r.inputs)) {
 			j := &job{root: r, file: name, in: r.inputs[name]}
 			byInput[r][name] = j
 			jobs = append(jobs, j)
@@ -197,7 +198,7 @@ func (l *layout) closed(t *target) bool {
 // newest is the file of a folder that was written last.
 func newest(r *root, dir string) fs.FileInfo {
 	var best fs.FileInfo
-	for _, name := range sortedKeys(r.inputs) {
+	for _, name := range slices.Sorted(maps.Keys(r.inputs)) {
 		if info := r.infos[name]; parent(name) == dir && info != nil && (best == nil || info.ModTime().After(best.ModTime())) {
 			best = info
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -241,7 +242,7 @@ func (x *run) journalOf(r *root, all []string) *journal {
 			at(name).Old = true
 		}
 	}
-	for _, name := range sortedKeys(moves) {
+	for _, name := range slices.Sorted(maps.Keys(moves)) {
 		j.Moves = append(j.Moves, *moves[name])
 	}
 	was := map[string]bool{}
@@ -251,7 +252,7 @@ func (x *run) journalOf(r *root, all []string) *journal {
 			j.Removed = append(j.Removed, dir)
 		}
 	}
-	for _, dir := range sortedKeys(folders) {
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
 		if !was[dir] {
 			j.Made = append(j.Made, dir)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -82,7 +83,7 @@ func (x *run) refuseLive(r *root) error {
 func (x *run) listed(r *root) error {
 	r.infos = map[string]fs.FileInfo{}
 	if !r.written {
-		for _, name := range sortedKeys(r.inputs) {
+		for _, name := range slices.Sorted(maps.Keys(r.inputs)) {
 			info, err := r.fsys.Lstat(r.inside(name))
 			if errors.Is(err, fs.ErrNotExist) {
 				return changed(r, name, "it is gone")
@@ -129,7 +130,7 @@ func (x *run) listed(r *root) error {
 	if failed != nil {
 		return failed
 	}
-	for _, name := range sortedKeys(r.inputs) {
+	for _, name := range slices.Sorted(maps.Keys(r.inputs)) {
 		if !seen[name] {
 			return changed(r, name, "it is gone")
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -407,7 +408,7 @@ func (l *layout) findDrops(files []map[string]*target) {
 		if !r.written {
 			continue
 		}
-		for _, name := range sortedKeys(r.inputs) {
+		for _, name := range slices.Sorted(maps.Keys(r.inputs)) {
 			in := r.inputs[name]
 			held := taken[r][name]
 			slices.SortFunc(held, func(a, b span) int { return cmp.Compare(a.from, b.from) })
@@ -444,13 +445,4 @@ func (l *layout) droppedBy(files map[string]*target, r *root, name string) *repa
 		}
 	}
 	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

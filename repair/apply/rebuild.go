@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path"
@@ -98,7 +99,7 @@ func (x *run) rebuildAll(ctx context.Context) error {
 		}
 	}
 	tasks := x.composed(ctx)
-	for _, key := range sortedKeys(indexes) {
+	for _, key := range slices.Sorted(maps.Keys(indexes)) {
 		tasks = append(tasks, func() error { return x.rebuildIndexes(ctx, indexes[key]) })
 	}
 	if err := parallel(tasks); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func harm(t *testing.T, random *rand.Rand, logs map[string][]*rawBatch, times in
 			byFile[b.file] = append(byFile[b.file], b)
 		}
 	}
-	names := sortedKeys(byFile)
+	names := slices.Sorted(maps.Keys(byFile))
 	for range times {
 		name := names[random.IntN(len(names))]
 		content, err := os.ReadFile(name)
@@ -323,7 +324,7 @@ func brokenPlan(t *testing.T) (dir string, p *repair.Plan) {
 	dir = filepath.Join(t.TempDir(), "copies")
 	must(t, os.CopyFS(dir, os.DirFS(filepath.Join(fixture.Unpack(t, "unclean-election"), "stage-c"))))
 	logs := rawLogs(t, dir)
-	for _, at := range sortedKeys(logs) {
+	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		b := logs[at][0]
 		content, err := os.ReadFile(b.file)
 		must(t, err)
@@ -469,7 +470,7 @@ func TestSalvageOfManyHoles(t *testing.T) {
 	}
 	offsets := int64(binary.BigEndian.Uint32(small[23:])) + 1
 	i := 0
-	for _, at := range sortedKeys(logs) {
+	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		old, err := filepath.Glob(filepath.Join(at, "0*"))
 		must(t, err)
 		for _, name := range old {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 // chunk is how many bytes are read at a time: what stays in a core's cache from the read to the hash
@@ -63,6 +65,12 @@ func (x *run) stream(ctx context.Context, j *job, spans []span, buf *buffers) (s
 	}
 	defer h.Close()
 	hash := sha256.New()
+	upcoming := make([]*span, 0, len(spans)) // by where they begin
+	for k := range spans {
+		upcoming = append(upcoming, &spans[k])
+	}
+	slices.SortStableFunc(upcoming, func(a, b *span) int { return cmp.Compare(a.from, b.from) })
+	var open []*span   // those that the bytes at hand can be a part of
 	var at, head int64 // head: where a file ends that is the head of this input
 	for k := range spans {
 		if s := &spans[k]; s.from == 0 && s.to == s.out.size && s.to < j.in.Size {
@@ -104,12 +112,16 @@ func (x *run) stream(ctx context.Context, j *job, spans []span, buf *buffers) (s
 			pending = make(chan struct{})
 			go func(b []byte, done chan struct{}) { hash.Write(b); close(done) }(b, pending)
 		}
-		for k := range spans {
-			if err := x.put(&spans[k], b, at); err != nil {
+		for len(upcoming) > 0 && upcoming[0].from < at+int64(n) {
+			open, upcoming = append(open, upcoming[0]), upcoming[1:]
+		}
+		for _, s := range open {
+			if err := x.put(s, b, at); err != nil {
 				return "", err
 			}
 		}
 		at += int64(n)
+		open = slices.DeleteFunc(open, func(s *span) bool { return s.to <= at })
 		if at == head {
 			wait()
 			pending = nil

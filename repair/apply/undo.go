@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,7 +182,7 @@ func (j *journal) unchanged(ctx context.Context) error {
 	if j.State != stateDone {
 		return nil
 	}
-	for _, dir := range sortedKeys(j.After) {
+	for _, dir := range slices.Sorted(maps.Keys(j.After)) {
 		at := j.Root
 		if dir != "." {
 			at = j.inRoot(dir)
