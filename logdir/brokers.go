@@ -141,9 +141,14 @@ func contains(dir, p string) bool {
 // of one id. Two directories with the same directory.id are always that.
 func (d *discovery) assignBrokers() {
 	members := map[*Broker][]member{}
+	all := make([]member, 0, len(d.dirs))
 	for _, fd := range d.dirs {
 		fd.ld.sort()
-		m := member{fd, d.identify(fd)}
+		all = append(all, member{fd, d.identify(fd)})
+	}
+	d.identifyDisks(all)
+	for _, m := range all {
+		fd := m.fd
 		var home *Broker
 		noted := false // a directory copied many times is told once for each copy
 		for _, b := range d.c.Brokers {
@@ -193,7 +198,7 @@ func (d *discovery) assignBrokers() {
 // sameNode tells whether an identity may be that of the broker: the same id, or both unknown under
 // one name, and not of two clusters.
 func sameNode(b *Broker, is identity) bool {
-	if b.ClusterID != "" && is.clusterID != "" && b.ClusterID != is.clusterID {
+	if !sameCluster(identity{clusterID: b.ClusterID}, is) {
 		return false
 	}
 	if b.IDKnown != is.known {
@@ -209,6 +214,35 @@ func sameNode(b *Broker, is identity) bool {
 type member struct {
 	fd *found
 	is identity
+}
+
+// identifyDisks gives a directory about which nothing is known the id of the broker whose disks lie
+// beside it: with meta.properties lost or unreadable on one of kafka/d0 and kafka/d1, both are still one
+// broker's, and a start meets both. Only where both names are a disk's, the disks that are known are
+// all of one broker, and none of them holds a partition that the other holds too: replicas of one
+// partition are never on one broker.
+func (d *discovery) identifyDisks(all []member) {
+	beside := map[string][]member{}
+	for _, m := range all {
+		if m.is.disk && m.is.source == "meta.properties" {
+			folder := path.Dir(m.fd.name)
+			beside[folder] = append(beside[folder], m)
+		}
+	}
+	for i, m := range all {
+		known := beside[path.Dir(m.fd.name)]
+		if m.is.known || !m.is.disk || len(known) == 0 {
+			continue
+		}
+		one := known[0].is
+		if !slices.ContainsFunc(known, func(o member) bool { return o.is.id != one.id || !sameCluster(o.is, one) || shared(m, o) != "" }) && sameCluster(m.is, one) {
+			all[i].is.id, all[i].is.known, all[i].is.source = one.id, true, "the disk beside it"
+		}
+	}
+}
+
+func sameCluster(a, b identity) bool {
+	return a.clusterID == "" || b.clusterID == "" || a.clusterID == b.clusterID
 }
 
 // apart says why two directories of one node are not two disks of it, "" if they are.
@@ -233,6 +267,11 @@ func apart(a, b member) string {
 	if !a.fd.whole || !b.fd.whole {
 		return "they lie in different folders"
 	}
+	return shared(a, b)
+}
+
+// shared says what two directories both hold that no broker has on two of its disks, "" if nothing.
+func shared(a, b member) string {
 	live := map[string]bool{}
 	for _, p := range a.fd.ld.Partitions {
 		if p.State == Live {

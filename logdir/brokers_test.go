@@ -66,6 +66,19 @@ func TestBrokers(t *testing.T) {
 		{"a disk's name is no broker's", []string{
 			"broker-3/d0/t-0/D0.log", "broker-3/d1/t-1/D0.log", "other/data1/t-0/D0.log", "other/data2/t-1/D0.log"},
 			Options{}, "3 folder name: broker-3/d0 broker-3/d1\nother : other/data1 other/data2"},
+		{"a disk without meta.properties is the broker's whose disks lie beside it", []string{
+			"kafka/d0/meta.properties = node.id=4" + dirA, "kafka/d0/t-0/D0.log", "kafka/d1/u-0/D0.log", "kafka/d2/meta.properties = version=x", "kafka/d2/v-0/D0.log"},
+			Options{}, "4 meta.properties: kafka/d0 kafka/d1 kafka/d2"},
+		{"not where both hold a partition", []string{
+			"kafka/d0/meta.properties = node.id=4" + dirA, "kafka/d0/t-0/D0.log", "kafka/d1/t-0/D0.log"},
+			Options{}, "4 meta.properties: kafka/d0\nkafka : kafka/d1"},
+		{"not where the disks are of two brokers, or of another cluster", []string{
+			"kafka/d0/meta.properties = node.id=4", "kafka/d1/meta.properties = node.id=5", "kafka/d2/t-0/D0.log",
+			`k/d0/meta.properties = node.id=4\ncluster.id=c1`, `k/d1/meta.properties = cluster.id=c2`},
+			Options{}, "4 meta.properties: k/d0\n4 meta.properties: kafka/d0\n5 meta.properties: kafka/d1\nk : k/d1\nkafka : kafka/d2\nnote duplicate k/d0 kafka/d0\nnote clusters k/d0 k/d1"},
+		{"not where the names are no disk's", []string{
+			"kafka/a/meta.properties = node.id=4", "kafka/b/t-0/D0.log"},
+			Options{}, "4 meta.properties: kafka/a\nb : kafka/b"},
 		{"one number, two folders", []string{"broker-3/t-0/D0.log", "node-3/t-0/D0.log"},
 			Options{}, "3 folder name: broker-3\n3 folder name: node-3\nnote duplicate broker-3 node-3"},
 		{"meta.properties that does not tell", []string{"b7/meta.properties = version=1", "b8/meta.properties"},

@@ -127,7 +127,7 @@ type Note struct {
 type Broker struct {
 	ID       int32
 	IDKnown  bool
-	IDSource string // "meta.properties", "--broker", "folder name"; "" when not known
+	IDSource string // "meta.properties", "--broker", "folder name", "the disk beside it"; "" when not known
 	// Name is the folder's name: of the log directory or, where that only names a disk (d0, data1),
 	// of the folder above. Two copies of one broker differ by it, not by the id.
 	Name      string
