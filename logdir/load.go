@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"kafsck/checkpoint"
 	"kafsck/internal/rofs"
@@ -21,10 +22,11 @@ const (
 
 // newFile describes an entry. Its name in the folder is fn's.
 func (d *discovery) newFile(f *folder, e *entry, fn fileName) *File {
+	shown := joinShown(f.shown, e.name)
 	file := &File{
-		Name: e.name, Path: joinShown(f.shown, e.name), Size: -1, Mode: e.mode, Link: e.link,
+		Name: endOf(shown, e.name), Path: shown, Size: -1, Mode: e.mode, Link: e.link,
 		Kind: fn.kind, Suffix: fn.suffix, BaseOffset: fn.base, Epoch: fn.epoch, Why: fn.why,
-		fsys: f.in.fsys, name: joinName(f.name, e.name),
+		fsys: f.in.fsys, name: endOf(shown, joinName(f.name, e.name)),
 	}
 	if e.info != nil {
 		file.Size, file.ModTime, file.Mode, file.Owner = e.info.Size(), e.info.ModTime(), e.info.Mode(), ownerOf(e.info)
@@ -36,6 +38,15 @@ func (d *discovery) newFile(f *folder, e *entry, fn fileName) *File {
 		file.Err = plainError(e.err)
 	}
 	return file
+}
+
+// endOf returns s, as a part of whole where that ends with it: with hundreds of thousands of files a
+// name that is held three times is most of what they take.
+func endOf(whole, s string) string {
+	if !strings.HasSuffix(whole, s) {
+		return s
+	}
+	return whole[len(whole)-len(s):]
 }
 
 // refuseOdd tells of something that has the name of a file which is read, and is none: it is neither
