@@ -16,7 +16,10 @@ const (
 	MaxRaw = 64 << 20
 
 	minBuffer = 4 << 10
-	headPeek  = batch.HeaderSize
+	// firstBuffer is the first read of a scan that does not read ahead: many look at a few batches
+	// in the middle of a file, one of them for each place that differs.
+	firstBuffer = 64 << 10
+	headPeek    = batch.HeaderSize
 )
 
 // ScanOptions say where and how to read. The zero value reads a whole file that begins near
@@ -104,7 +107,11 @@ func newScanner(r io.ReaderAt, from, size int64, opt ScanOptions) *scanner {
 	}
 	n = min(max(n, minBuffer), size-from)
 	s := &scanner{pos: from, size: size, offsets: newTracker(opt.NextOffset)}
-	s.main = window{r: r, size: size, buf: make([]byte, n), pos: from}
+	first := n
+	if !opt.ReadAhead {
+		first = min(n, firstBuffer)
+	}
+	s.main = window{r: r, size: size, buf: make([]byte, first), pos: from, most: int(n)}
 	if opt.ReadAhead && n < size-from {
 		s.main.readAhead()
 	}

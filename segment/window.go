@@ -11,9 +11,10 @@ type window struct {
 	r    io.ReaderAt
 	size int64 // of the file; nothing is read beyond it
 
-	buf []byte // buf[:n] are the bytes [pos, pos+n) of the file
-	pos int64
-	n   int
+	buf  []byte // buf[:n] are the bytes [pos, pos+n) of the file
+	pos  int64
+	n    int
+	most int // buf becomes larger, up to this, with each step through the file
 	// careful is set by a failed read: from then on only what is needed is asked for, so
 	// that a bad sector hides no more than the batch it lies in, and is not asked for
 	// again with every batch before it.
@@ -66,6 +67,9 @@ func (w *window) need(pos, n int64) ([]byte, error) {
 // move makes pos the first byte of the window, keeping what is there behind it.
 func (w *window) move(pos int64) {
 	rest := w.from(pos)
+	if w.n > 0 && len(w.buf) < w.most {
+		w.buf = make([]byte, min(4*len(w.buf), w.most))
+	}
 	w.n = copy(w.buf, rest)
 	w.pos = pos
 }
