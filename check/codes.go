@@ -28,7 +28,10 @@ type Code struct {
 	When       string             // "" with a single severity
 	// Normal: as a note it is what any healthy broker leaves behind, so that a verdict
 	// over everything need not mention it.
-	Normal  bool
+	Normal bool
+	// Plan is the severity from which on `kafsck repair plan` has an action for it, where the inputs
+	// prove one; Note: it has none, or with --all alone.
+	Plan    finding.Severity
 	Meaning string // what is the case
 	How     string // how that happens
 	Kafka   string // what Kafka 4.3.1 does
@@ -55,6 +58,13 @@ func Lookup(code finding.Code) (Code, bool) {
 	return c, ok
 }
 
+// Planned reports whether `kafsck repair plan` may have an action for a finding. The metadata log comes
+// from the quorum, never from a repair.
+func Planned(f *finding.Finding) bool {
+	c, ok := Lookup(f.Code)
+	return ok && !strings.Contains("/"+f.At.File, "/__cluster_metadata-0/") && c.Plan > finding.Note && f.Severity >= c.Plan
+}
+
 // Near returns the codes that a mistyped one may mean, best first, at most five:
 // those that contain it, then those within a few edits, then those that share a
 // word with it.
@@ -67,7 +77,7 @@ func Near(word string) []finding.Code {
 	var list []near
 	for _, c := range Codes() {
 		name := string(c.Code)
-		d := edits(word, name)
+		d := Edits(word, name)
 		switch {
 		case len(word) >= 3 && strings.Contains(name, word):
 			d = 0
@@ -96,8 +106,8 @@ func sharesWord(a, b string) bool {
 	return false
 }
 
-// edits is the Levenshtein distance of two words.
-func edits(a, b string) int {
+// Edits is the Levenshtein distance of two words.
+func Edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

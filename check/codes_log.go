@@ -2,12 +2,12 @@ package check
 
 // logCodes are about the segments of one log as a whole.
 var logCodes = []Code{
-	{Code: "interrupted-swap", Normal: true, Scope: ScopeReplica, Severities: severities(note, warning, loss),
+	{Code: "interrupted-swap", Plan: warning, Normal: true, Scope: ScopeReplica, Severities: severities(note, warning, loss),
 		When:    "loss where the next start takes away originals that reach further than the swap; a warning where a complete swap is left behind a clean shutdown marker",
 		Meaning: "The replacement of segments by cleaned or split ones did not end: .cleaned, .swap or .deleted files lie beside the segments.",
 		How:     "A kill or a crash while the cleaner, or a start that splits a segment, renamed files: normal. With a clean shutdown marker somebody else renamed or copied them.",
 		Kafka:   "Any .cleaned file makes the swap worthless: it and the .swap files at or above it are deleted, the originals stay. Otherwise the .swap files win: every other file whose name lies in their range is deleted, and they get their final names. How far the range goes a start asks the last entry of the .swap's index, so that a .swap cut short is taken for complete.",
-		Do:      "kafsck predict start shows every deletion and rename. Copy the originals (.log and .log.deleted) before the broker is started; if the .swap is incomplete, remove it from the copy that will be started."},
+		Do:      "kafsck predict start shows every deletion and rename; kafsck repair plan finishes or undoes the replacement, whichever keeps the records. Copy the originals (.log and .log.deleted) before the broker is started."},
 	{Code: "oldest-segment-removed", Scope: ScopeReplica, Severities: severities(note), Meaning: "The first segments are gone, and the broker did not delete them: leader-epoch-checkpoint still begins below the log.",
 		How:   "Files deleted by hand to free space, a copy that left them out, a kill between the deletion and the write of the checkpoint.",
 		Kafka: "Starts at the first segment that is there, as after retention. Consumers below it are reset by auto.offset.reset.",

@@ -54,8 +54,8 @@ var producerCodes = []Code{
 		How:   "Short-lived producers, each with an id of its own.",
 		Kafka: "Keeps all that wrote within the last day (producer.id.expiration.ms); such numbers cost a broker memory as well.",
 		Do:    "Nothing for the data; look for clients that make a new producer for each batch."},
-	{Code: "cleaner-stuck-before", Scope: ScopeReplica, Severities: severities(damage), Meaning: "Bytes that cannot be read lie at or behind the cleaner's position: the cleaner cannot pass them, and all that follows stays uncleaned.",
+	{Code: "cleaner-stuck-before", Plan: warning, Scope: ScopeReplica, Severities: severities(damage), Meaning: "Bytes that cannot be read lie at or behind the cleaner's position: the cleaner cannot pass them, and all that follows stays uncleaned.",
 		How:   "A batch with a bad CRC or records that do not decode, zeros behind a preallocated segment (KAFKA-5431).",
 		Kafka: "The cleaner fails there once and gives the partition up until the broker starts again (uncleanable-partitions-count); before 2.1 its thread ended, and nothing was cleaned. The partition grows for ever; loading __consumer_offsets takes longer each time.",
-		Do:    "Bring the batch back from a replica that holds it whole (kafsck diff), then restart: only that ends the ban. Do not move the line of cleaner-offset-checkpoint past it: what lies below stays uncleaned for good."},
+		Do:    "kafsck repair plan brings the batch back from a replica that holds it whole; only a restart then ends the ban. Do not move the line of cleaner-offset-checkpoint past it: what lies below stays uncleaned for good."},
 }

@@ -45,6 +45,30 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestAdviceNamesThePlan: where a plan has an action the advice says so, and never to delete by hand.
+func TestAdviceNamesThePlan(t *testing.T) {
+	byHand := regexp.MustCompile(`(?i)(delete|remove) (the|\.[a-z]+|it) (file|and|in the copy)`)
+	for _, c := range check.Codes() {
+		if c.Plan > finding.Note && (!strings.Contains(c.Do, "kafsck repair plan") || byHand.MatchString(c.Do)) {
+			t.Errorf("%s: do %q", c.Code, c.Do)
+		}
+		if c.Plan > c.Severities[len(c.Severities)-1] {
+			t.Errorf("%s: planned from %s on, which it never has", c.Code, c.Plan)
+		}
+	}
+	bad := finding.Finding{Code: "batch-crc-mismatch", Severity: finding.Damage}
+	if !check.Planned(&bad) {
+		t.Error("damage in a log is not planned")
+	}
+	if bad.Severity = finding.Warning; check.Planned(&bad) {
+		t.Error("files that were set aside are planned")
+	}
+	meta := finding.Finding{Code: "epoch-file-malformed", Severity: finding.Damage, At: finding.Location{File: "broker-1/__cluster_metadata-0/leader-epoch-checkpoint"}}
+	if check.Planned(&meta) {
+		t.Error("the metadata log is planned")
+	}
+}
+
 func TestNear(t *testing.T) {
 	for word, want := range map[string]finding.Code{
 		"torn-tial": "torn-tail", "TORN_TAIL": "torn-tail", "crc": "batch-crc-mismatch", "epoch-file-malformd": "epoch-file-malformed",

@@ -4,13 +4,18 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"kafsck/finding"
 	"kafsck/replica"
 )
 
-// maxExamples bounds the examples in the evidence of one finding.
-const maxExamples = 4
+const (
+	// maxExamples bounds the examples in the evidence of one finding.
+	maxExamples = 4
+	// maxPlaces bounds those of a finding about a log: each may be another thing to mend.
+	maxPlaces = 16
+)
 
 // verdict is what a rule makes of one anomaly. An empty code is no finding.
 type verdict struct {
@@ -228,8 +233,13 @@ func merge(list []finding.Finding, f finding.Finding) []finding.Finding {
 			continue
 		}
 		for _, e := range f.Evidence {
-			if len(o.Evidence) < maxExamples && !slices.Contains(o.Evidence, e) {
+			if len(o.Evidence) < maxPlaces && !slices.Contains(o.Evidence, e) {
 				o.Evidence = append(o.Evidence, e)
+			}
+		}
+		for _, r := range f.Ranges {
+			if !slices.Contains(o.Ranges, r) {
+				o.Ranges = append(o.Ranges, r)
 			}
 		}
 		return list
@@ -348,9 +358,20 @@ func (v *view) finding(r rule, d verdict, n int, list []replica.Anomaly) finding
 	at.Position, at.Length, at.From, at.To, at.Epoch = first.Position, first.Length, first.From, first.To, first.Epoch
 	f := raise(d.code, d.severity, at, summary(n))
 	f.Count = n
-	// An anomaly that could be explained is the better example.
-	slices.SortStableFunc(list, func(a, b replica.Anomaly) int { return weight(b) - weight(a) })
-	for _, a := range list[:min(len(list), maxExamples)] {
+	// What the next start meets is the first to know; then one that could be explained is the
+	// better example.
+	cut := v.cutBy()
+	slices.SortStableFunc(list, func(a, b replica.Anomaly) int { return v.weight(b, cut) - v.weight(a, cut) })
+	for i, a := range list {
+		if d.severity > note && a.From >= 0 && a.To > a.From {
+			f.Ranges = append(f.Ranges, finding.Range{From: a.From, To: a.To})
+		}
+		if i >= maxPlaces {
+			continue
+		}
+		if d.severity > note && n > 1 && cut != nil && samePlace(&a, cut) {
+			a.Detail = strings.TrimPrefix(a.Detail+"; the next start reads this segment and cuts the log here", "; ")
+		}
 		if d.code == "zero-tail" && a.Kind == replica.BadChecksum {
 			a.Detail, a.Want, a.Got = "the zeros begin inside this batch", "", ""
 		}
@@ -378,18 +399,60 @@ func (v *view) tornBehindMarker(a replica.Anomaly) (kafka, next string) {
 		base := v.log.Segments[a.Segment].BaseOffset
 		kafka = fmt.Sprintf("With the clean shutdown marker the bytes stay, and the log end may fall to %d, the base offset of the segment (where the last entry of its .index points at the torn batch): newer epochs are then cut from leader-epoch-checkpoint, whole records from %d on vanish from view, and new ones take their offsets. Otherwise new batches are written behind the torn bytes, where readers fail.", base, base)
 	}
-	next = "Remove the marker from the copy that will be started: an unclean start cuts these bytes."
+	next = "kafsck repair plan cuts these bytes off; with the marker no start does."
 	if v.lacks != "" {
-		next += " Records below the high watermark are gone from this copy: fetch them from another replica (kafsck diff)."
+		next += " Records below the high watermark are gone from this copy: a replica that holds them must lead, not this one (kafsck diff)."
 	}
 	return kafka, next
 }
 
-func weight(a replica.Anomaly) int {
-	if a.Detail != "" {
+// weight sorts examples: the place at which the next start cuts the log is worth more than one that
+// could be explained.
+func (v *view) weight(a replica.Anomaly, cut *replica.Anomaly) int {
+	switch {
+	case cut != nil && samePlace(&a, cut):
+		return 2
+	case a.Detail != "":
 		return 1
 	}
 	return 0
+}
+
+func samePlace(a, b *replica.Anomaly) bool {
+	return a.Kind == b.Kind && a.Segment == b.Segment && a.Position == b.Position
+}
+
+// cutBy is the damage at which the next start cuts the log, nil without any: without a clean shutdown
+// marker it reads each segment from the recovery point on and stops at the first batch that is not
+// whole (LogLoader.recoverLog, LogSegment.recover). Where offsets go backwards it may stop elsewhere.
+func (v *view) cutBy() *replica.Anomaly {
+	dir := v.log.Partition
+	if v.log.State != replica.Live || dir == nil || dir.LogDir == nil || v.log.Swapped {
+		return nil
+	}
+	if d := dir.LogDir; d.CleanShutdown || d.Bare || d.Partial || d.Incomplete {
+		return nil
+	}
+	for _, kind := range []replica.AnomalyKind{UnknownMagic, replica.BaseOutOfLine, replica.Backwards, replica.BelowSegment} {
+		if v.log.Anomalies.Counts[kind] > 0 {
+			return nil
+		}
+	}
+	var first *replica.Anomaly
+	point, _ := dir.LogDir.RecoveryPoints.Line(dir)
+	for i := range v.log.Anomalies.Kept {
+		a := &v.log.Anomalies.Kept[i]
+		switch a.Kind {
+		case replica.BadChecksum, replica.JunkBytes, replica.ZeroHole:
+		default:
+			continue
+		}
+		read := v.last(a.Segment) || v.log.Segments[a.Segment+1].BaseOffset > point
+		if read && (first == nil || a.Segment < first.Segment || a.Segment == first.Segment && a.Position < first.Position) {
+			first = a
+		}
+	}
+	return first
 }
 
 // file is the file that an anomaly is about.

@@ -134,7 +134,7 @@ func (c *checkpointFile) judge(f *logdir.CheckpointFile, s Subject) []finding.Fi
 			x.Evidence = append(x.Evidence, says("%s-%d: %d, then %d, which counts", t.topic, t.partition, t.first, t.last))
 		}
 		x.Kafka = "Accepts the file; of several lines the last one counts."
-		x.Next = "Nothing fails. In the copy that will be started keep one line of each partition, the right one, and delete the other."
+		x.Next = "Nothing fails. kafsck repair plan writes the file with one line of each partition."
 		return []finding.Finding{x}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -136,8 +137,20 @@ func (a *app) explain(err error) int {
 		a.complain("interrupted; the result is not complete")
 		return exitInterrupted
 	}
-	a.complain("%s", err)
+	a.complain("%s", pathFirst(err))
 	return a.codeOf(err)
+}
+
+// pathFirst words a bare error of a file as those of inputs are: the path, then what failed.
+func pathFirst(err error) string {
+	bare := err
+	if f, ok := err.(*failure); ok {
+		bare = f.err
+	}
+	if p, ok := bare.(*fs.PathError); ok {
+		return fmt.Sprintf("%s: %s: %v", p.Path, p.Op, p.Err)
+	}
+	return err.Error()
 }
 
 // complain writes one message to stderr: the program's name, no capital, no full

@@ -124,6 +124,7 @@ func (l *logDump) decode(rec *report.DumpRecord) {
 	kind := l.decoder
 	if kind == dumpMetadata {
 		m, err := kraft.DecodeRecord(rec.Value)
+		rec.Secret = kraft.HoldsSecret(rec.Value)
 		if err == nil {
 			rec.Metadata = &m
 		} else {

@@ -23,7 +23,7 @@ type exportOptions struct {
 	judge     judgeOptions
 	out       string
 	format    exportFormat
-	from      int32
+	from      string
 	fromSet   bool
 	offsets   offsetRange
 	times     timeRange
@@ -33,6 +33,7 @@ type exportOptions struct {
 	lost      bool
 	against   string
 	grades    gradeFlag
+	redact    bool
 }
 
 // exportFormat is --format.
@@ -98,6 +99,10 @@ and says of each how it stands to the new log (the leader's, or that in --agains
 absent; superseded by a newer record of its key, at which offset; or there already,
 at which offset. docs/export.md tells how to put them back with a standard client.
 
+--redact leaves keys, values and header values out, as dump --value-format redacted
+does: their sizes and SHA-256 stand in their place, all else is as it is. Such a file
+can be handed on and compared; nothing can be put back from it.
+
 Without --out JSON Lines go to standard output and the report to standard error. A
 FILE that ends with .parquet is one; an existing empty folder, or a name that ends
 with /, gets a file for each partition. What is written appears when it is whole:
@@ -113,6 +118,7 @@ after an error or an interrupt there is no file.
   kafsck export --partition orders-3 --from 2 --out orders-3.parquet copies/
   kafsck export --lost --out lost.jsonl copies/
   kafsck export --lost --grade yes,unknown --against fresh/broker-2 --out lost.jsonl copies/
+  kafsck export --lost --redact --out lost-redacted.jsonl copies/
   kafsck export --times 2026-11-30T01:00:00Z..2026-11-30T02:00:00Z --where 'key == "order-17"' copies/`,
 		Args: needPaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -123,7 +129,7 @@ after an error or an interrupt there is no file.
 	f := cmd.Flags()
 	f.StringVar(&o.out, "out", "", "write to the new `FILE`, or one file for each partition into the new DIR/")
 	f.Var(&o.format, "format", "jsonl or parquet; by the name of FILE, else jsonl")
-	f.Int32Var(&o.from, "from", -1, "export the replica of this `BROKER`, not the leader's")
+	f.StringVar(&o.from, "from", "", "export the replica of this `BROKER`, by id or folder, not the leader's")
 	o.input.addFlags(f)
 	f.Var(&o.offsets, "offsets", "only records with offsets `A..B`, both included; A.., ..B or N")
 	f.Var(&o.times, "times", "only records with timestamps `A..B`: RFC 3339 or milliseconds")
@@ -133,6 +139,7 @@ after an error or an interrupt there is no file.
 	f.BoolVar(&o.lost, "lost", false, "only records that the leader's log lacks and a copy has")
 	f.StringVar(&o.against, "against", "", "with --lost: the new log is that in `LEADER_DIR`, and its broker the leader")
 	f.Var(&o.grades, "grade", "with --lost: only losses with these answers to \"was it committed\": yes,unknown,no")
+	f.BoolVar(&o.redact, "redact", false, "leave keys, values and header values out; their sizes and SHA-256 stay")
 	o.judge.addFlags(f)
 	o.judge.addGradeFlags(f)
 	return cmd
@@ -145,10 +152,10 @@ func (o *exportOptions) check() error {
 		return usagef("--against is for --lost")
 	case !o.lost && len(o.grades) > 0:
 		return usagef("--grade is for --lost")
+	case o.fromSet && o.from == "":
+		return usagef("--from wants a broker, by id or folder")
 	case o.lost && o.fromSet:
 		return usagef("--from is not for --lost, which takes each record from a copy that has it")
-	case o.fromSet && o.from < 0:
-		return usagef("--from %d: want a broker id", o.from)
 	}
 	if o.format == "" {
 		o.format = formatJSONL
@@ -179,7 +186,7 @@ func runExport(ctx context.Context, a *app, cmd *cobra.Command, args []string, o
 			inputs = append(inputs, o.against)
 		}
 	}
-	t := &exportTarget{app: a, format: o.format}
+	t := &exportTarget{app: a, format: o.format, redact: o.redact}
 	defer t.discard()
 	if err := t.open(o.out, inputs); err != nil {
 		return err
@@ -202,6 +209,7 @@ func within(path, dir string) bool {
 type exporter struct {
 	*session
 	o       *exportOptions
+	from    []*logdir.Broker // that --from names; nil none
 	target  *exportTarget
 	judge   *incident.TransactionJudge
 	where   *exportWhere
@@ -231,8 +239,13 @@ func exportCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir.Case,
 	}
 	defer s.close()
 	x.session = s
+	if o.fromSet {
+		if x.from, err = s.brokerOf("--from", o.from, &o.input); err != nil {
+			return err
+		}
+	}
 	x.judge = s.inc.TransactionJudge(incident.TransactionOptions{})
-	x.text = report.Export{Out: o.out, Lost: o.lost, Next: func(p string) string { return s.paths.Again("check", "--partition", p) }}
+	x.text = report.Export{Out: o.out, Lost: o.lost, Redacted: o.redact, Next: func(p string) string { return s.paths.Again("check", "--partition", p) }}
 	if err := x.target.begin(x); err != nil {
 		return err
 	}
@@ -306,7 +319,7 @@ func (x *exporter) finish() error {
 		}
 		return x.text.Print(a.stderr)
 	case x.lines != nil:
-		x.lines.ExportSummary(a.bits, x.text.List, x.scope.Errors)
+		x.lines.ExportSummary(a.bits, x.text.List, x.scope.Errors, x.o.redact)
 		return x.lines.Err()
 	}
 	return x.text.Print(a.stdout)

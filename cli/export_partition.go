@@ -10,6 +10,7 @@ import (
 	"kafsck/commitment"
 	"kafsck/export"
 	"kafsck/incident"
+	"kafsck/logdir"
 	"kafsck/replica"
 	"kafsck/report"
 )
@@ -23,7 +24,7 @@ func (x *exporter) partition(ctx context.Context, p *incident.Partition) error {
 			return fmt.Errorf("%s: a copy could not be read", p.Name)
 		}
 	}
-	out := &report.ExportedPartition{Partition: p.Name, TopicID: p.TopicID, States: map[string]int64{}}
+	out := &report.ExportedPartition{Partition: p.Name, TopicID: p.TopicID, Redacted: x.o.redact, States: map[string]int64{}}
 	defer func() {
 		for _, c := range p.Copies {
 			if c.Log != nil {
@@ -83,7 +84,7 @@ func (x *exporter) copyOf(p *incident.Partition) (c *incident.Copy, why string, 
 	var readable []*incident.Copy
 	for _, c := range live {
 		switch {
-		case x.o.fromSet && (!c.Broker.Known || c.Broker.ID != x.o.from):
+		case x.o.fromSet && !slices.ContainsFunc(x.from, func(b *logdir.Broker) bool { return b.String() == c.Broker.Name }):
 			continue
 		case c.Err != nil && (x.o.fromSet || len(live) == 1):
 			return nil, "", fmt.Errorf("%s: %w", c.Dir, c.Err)
@@ -93,9 +94,9 @@ func (x *exporter) copyOf(p *incident.Partition) (c *incident.Copy, why string, 
 	}
 	if x.o.fromSet {
 		if len(readable) == 0 {
-			return nil, fmt.Sprintf("broker %d has no replica of it among the inputs", x.o.from), nil
+			return nil, fmt.Sprintf("broker %s has no replica of it among the inputs", x.from[0]), nil
 		}
-		return readable[0], fmt.Sprintf("the replica of broker %d (--from)", x.o.from), nil
+		return readable[0], fmt.Sprintf("the replica of broker %s (--from)", x.from[0]), nil
 	}
 	if l := p.Ruling.Leader; l != nil {
 		for _, c := range live {

@@ -18,6 +18,7 @@ import (
 type exportTarget struct {
 	app    *app
 	format exportFormat
+	redact bool
 	file   *outfile.File
 	dir    *outfile.Dir
 	name   string // as typed
@@ -29,6 +30,7 @@ type exportTarget struct {
 type exportWriter struct {
 	Write   func(*export.Record) error
 	json    *report.JSON // nil: Parquet has no other lines
+	redact  bool
 	parquet *export.Parquet
 	file    *outfile.DirFile // of its own, in a directory
 }
@@ -85,10 +87,12 @@ func (t *exportTarget) begin(x *exporter) error {
 
 func (t *exportTarget) writer(w io.Writer) *exportWriter {
 	if t.format == formatParquet {
-		p := export.NewParquet(w, "kafsck "+version())
+		p := export.NewParquet(w, "kafsck "+version(), t.redact)
 		return &exportWriter{Write: p.Write, parquet: p}
 	}
-	return &exportWriter{Write: export.NewJSONL(w).Write, json: report.NewJSON(w, "export", version())}
+	lines := export.NewJSONL(w)
+	lines.Redact = t.redact
+	return &exportWriter{Write: lines.Write, json: report.NewJSON(w, "export", version()), redact: t.redact}
 }
 
 // partition is where a partition's records go.
@@ -135,7 +139,7 @@ func (w *exportWriter) close(bits int, list []*report.ExportedPartition, errors 
 	if w.parquet != nil {
 		return w.parquet.Close()
 	}
-	w.json.ExportSummary(bits, list, errors)
+	w.json.ExportSummary(bits, list, errors, w.redact)
 	return w.json.Err()
 }
 

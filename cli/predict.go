@@ -9,7 +9,7 @@ func newPredictCommand(a *app) *cobra.Command {
 		Long: `What Kafka would do with these files, before it does it: what a broker deletes
 and cuts at its next start, what is lost under each leader, and how long a
 follower takes to catch up. Nothing is ever performed.`,
-		Args: cobra.NoArgs,
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPredictStartCommand(a), newPredictLeaderCommand(a), newPredictCatchupCommand(a))

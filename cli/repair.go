@@ -25,9 +25,9 @@ func newRepairCommand(a *app) *cobra.Command {
 		Short: "Write correct files beside damaged ones, in a new directory",
 		Long: `Write correct files for what is damaged, into a new directory. Inputs are opened
 read-only and never changed; putting a file in place is left to you.`,
-		Args: cobra.NoArgs,
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return usagef("repair needs to know what").hint("kafsck repair epochs PATH --out DIR")
+			return usagef("repair needs to know what").hint("kafsck repair plan PATH... --out plan.json").hint("kafsck repair epochs PATH --out DIR")
 		},
 	}
 	cmd.AddCommand(newRepairEpochsCommand(a))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,7 +119,7 @@ func runRepairApply(ctx context.Context, a *app, cmd *cobra.Command, name string
 	}
 	began := time.Now()
 	bar := &applyProgress{app: a}
-	done, err := apply.Run(ctx, plan, apply.Options{Out: o.out, Link: o.link, Resume: o.resume, InPlace: o.inPlace, Kafsck: version(), Progress: bar.at})
+	done, err := apply.Run(ctx, plan, apply.Options{Out: o.out, KeepOut: stillThere(plan.Paths), Link: o.link, Resume: o.resume, InPlace: o.inPlace, Kafsck: version(), Progress: bar.at})
 	bar.finish()
 	if err != nil {
 		return applyFailure(ctx, err)
@@ -141,6 +142,15 @@ func runRepairApply(ctx context.Context, a *app, cmd *cobra.Command, name string
 		t.Lasted = lasted.Round(time.Second).String()
 	}
 	return t.Print(a.stdout)
+}
+
+// stillThere leaves out the paths of copies that were moved since the plan was made, of which the
+// roots of the plan tell where they are now.
+func stillThere(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		_, err := os.Stat(p)
+		return err != nil
+	})
 }
 
 // applyFailure gives what ended a repair its exit code.

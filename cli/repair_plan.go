@@ -28,10 +28,11 @@ type repairPlanOptions struct {
 	rescan     []string
 	out        string
 	all        bool
+	level      levelFlag
 }
 
 func newRepairPlanCommand(a *app) *cobra.Command {
-	o := &repairPlanOptions{kafka: versionFlag(broker.Latest)}
+	o := &repairPlanOptions{kafka: versionFlag(broker.Latest), level: levelFlag(report.LevelBatches)}
 	cmd := &cobra.Command{
 		Use:   "plan PATH... [--out PLAN.json]",
 		Short: "What can be mended, what it costs, and who else holds what goes: a plan to review, nothing is done",
@@ -47,6 +48,10 @@ for your word: it is done only when named, with --only here, with --confirm at
 repair apply, or by "confirmed": true in the plan. What a broker mends by itself at
 its next start is planned with --all alone; torn and zero tails always are.
 
+--level records also reads every record: a batch with a right CRC and records that
+nobody can read is taken from another replica that has it readable, or cut out, with
+your word.
+
 --truncate and --truncate-epoch plan a cut that no finding calls for: between two
 batches, of one broker's copy, with what goes and who else holds it. It waits for your
 word too. --rescan lowers the recovery point and takes the clean marker away.
@@ -60,7 +65,8 @@ has changed.` + pathHelp + exitHelp(
 			"4  refused: a broker runs on a directory, a file changed while it was read, PLAN.json exists or lies below a PATH"),
 		Example: `  kafsck repair plan copies/ --out plan.json
   kafsck repair plan copies/broker-1 copies/broker-2 --only take-from-sibling
-  kafsck repair plan copies/ --skip a3 --out plan.json`,
+  kafsck repair plan copies/ --skip a3 --out plan.json
+  kafsck repair plan --level records --topic orders copies/`,
 		Args: needPaths,
 		RunE: func(cmd *cobra.Command, args []string) error { return runRepairPlan(cmd.Context(), a, cmd, args, o) },
 	}
@@ -73,12 +79,16 @@ has changed.` + pathHelp + exitHelp(
 	f.StringArrayVar(&o.truncate, "truncate", nil, "plan to cut a log at an offset: `[BROKER:]TOPIC-PARTITION@OFFSET` (repeatable)")
 	f.StringArrayVar(&o.cutEpoch, "truncate-epoch", nil, "plan to cut a log where a leader epoch ends: `[BROKER:]TOPIC-PARTITION@EPOCH` (repeatable)")
 	f.StringArrayVar(&o.rescan, "rescan", nil, "plan to have a log read whole at the next start: `[BROKER:]TOPIC-PARTITION` (repeatable)")
+	f.Var(&o.level, "level", "how deep: batches or records")
 	f.StringVar(&o.out, "out", "", "write the plan to the new `FILE`")
 	f.BoolVar(&o.all, "all", false, "also what a broker mends at its next start, and leftovers that do no harm")
 	return cmd
 }
 
 func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *repairPlanOptions) error {
+	if report.Level(o.level) == report.LevelFiles {
+		return usagef("--level files: a plan rests on all batches; want batches or records")
+	}
 	cuts, err := o.truncations()
 	if err != nil {
 		return err
@@ -97,6 +107,7 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		return err
 	}
 	opt.Files, opt.Tell, opt.Compare, opt.Transactions = true, true, true, true
+	opt.Records = report.Level(o.level) == report.LevelRecords
 	opt.NowMs = time.Now().UnixMilli()
 	s, err := a.openCase(cmd, c, args, &o.input, opt)
 	if err != nil {
@@ -104,12 +115,17 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	}
 	defer s.close()
 	notes := len(slices.DeleteFunc(slices.Clone(s.findings), func(f finding.Finding) bool { return f.Severity > finding.Note }))
+	undecoded := false
 	work := s.planning()
 	plan, err := repair.Build(ctx, s.inc, repair.BuildOptions{
 		Kafsck: version(), Kafka: broker.Version(o.kafka), KafkaNamed: cmd.Flags().Changed("kafka"), Now: time.Now(), All: o.all, Only: o.only, Skip: o.skip, Truncate: cuts, Rescan: scans, Findings: s.findings,
 		Typed: s.paths.Typed,
 		Seen: func(p *incident.Partition) {
 			work.seen(p)
+			if bits := undecodedBits(p); bits != 0 {
+				a.fail(bits)
+				undecoded = true
+			}
 			for _, f := range p.Findings {
 				if f.Severity == finding.Note {
 					notes++
@@ -125,6 +141,7 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	if len(plan.Actions) > 0 {
 		a.fail(exitFindings)
 	}
+	plan.Paths = args
 	if err := file.write(plan); err != nil {
 		return err
 	}
@@ -142,7 +159,7 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	if a.quiet {
 		return nil
 	}
-	t := &report.RepairPlan{Plan: plan, Paths: s.paths, Scope: &s.scope, Out: o.out, Notes: notes, All: o.all}
+	t := &report.RepairPlan{Plan: plan, Paths: s.paths, Scope: &s.scope, Out: o.out, Notes: notes, All: o.all, Level: report.Level(o.level), Undecoded: undecoded, Skipped: len(o.skip) > 0}
 	return done(ctx, t.Print(a.stdout))
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,11 +20,12 @@ the directory that was repaired, or the folder with its originals (DIR.kafsck-ID
 JOURNAL lies in that folder. Also a run that was stopped half-way is reversed, and an
 undo that was stopped goes on.
 
-It refuses when something has written to the directory since: a broker that ran on the
-result would lose what it wrote.` + exitHelp(
+It refuses when something has written to the directory since (a broker that ran on the
+result would lose what it wrote), when an original is missing or not what was moved
+aside, and when the directory or its backup was moved. Then nothing is changed.` + exitHelp(
 			"0  done: everything is as it was before the repair",
 			"2  something could not be read or written: the same command goes on",
-			"4  refused: a broker runs, or has run, on the directory; there is no journal"),
+			"4  refused: a broker runs, or has run, on the directory; another kafsck does; an original is missing; there is no journal"),
 		Example: `  kafsck repair undo /var/lib/kafka/data`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -40,6 +42,15 @@ type undoneLine struct {
 	Plan  string   `json:"plan"`
 	Roots []string `json:"roots"`
 	Files int      `json:"files"`
+	Taken int      `json:"takenOut"` // files that the repair had added
+}
+
+// files counts in words: "1 file was", "2 files were".
+func files(n int) string {
+	if n == 1 {
+		return "1 file was"
+	}
+	return fmt.Sprintf("%d files were", n)
 }
 
 func runRepairUndo(ctx context.Context, a *app, path string) error {
@@ -50,17 +61,24 @@ func runRepairUndo(ctx context.Context, a *app, path string) error {
 	switch {
 	case a.json:
 		j := a.jsonWriter("repair undo")
-		j.Line(undoneLine{"repair-undone", u.Plan, u.Roots, u.Files})
+		j.Line(undoneLine{"repair-undone", u.Plan, u.Roots, u.Files, u.Taken})
 		j.Summary(&report.Scope{}, a.bits, false)
 		return j.Err()
 	case a.quiet:
 		return nil
 	}
-	files := fmt.Sprintf("%d files were", u.Files)
-	if u.Files == 1 {
-		files = "1 file was"
+	var did []string
+	if u.Files > 0 {
+		did = append(did, files(u.Files)+" put back")
 	}
-	fmt.Fprintf(a.stdout, "UNDONE  the repair of plan %s: %s put back\n", u.Plan, files)
+	if u.Taken > 0 {
+		did = append(did, files(u.Taken)+" that the repair had added taken out")
+	}
+	if len(did) == 0 {
+		fmt.Fprintf(a.stdout, "NOTHING TO UNDO  the repair of plan %s had been stopped before it moved a file; what it had made is removed\n", u.Plan)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "UNDONE  the repair of plan %s: %s\n", u.Plan, strings.Join(did, ", "))
 	for _, r := range u.Roots {
 		fmt.Fprintf(a.stdout, "  %s\n", report.Escape(r))
 	}

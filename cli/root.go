@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kafsck/check"
 )
 
 const pathHelp = `
@@ -61,7 +64,11 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 	}
 	cmd.SetVersionTemplate("kafsck {{.Version}}\n")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s", flagComplaint(err)).hint("%s --help", cmd.CommandPath())
+		e := usagef("%s", flagComplaint(err))
+		if near := nearFlag(cmd, err); near != "" {
+			e.hint("did you mean --%s?", near)
+		}
+		return e.hint("%s --help", cmd.CommandPath())
 	})
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SuggestionsMinimumDistance = 2
@@ -77,6 +84,7 @@ With PATHs and no command it looks at all of this and gives a verdict of at most
 	cmd.AddCommand(newLsCommand(a), newCheckCommand(a), newDiffCommand(a), newLossCommand(a), newEpochsCommand(a), newHistoryCommand(a), newTxnsCommand(a), newGroupsCommand(a), newPredictCommand(a), newDumpCommand(a), newRepairCommand(a), newSalvageCommand(a), newManifestCommand(a), newExportCommand(a), newExplainCommand(a), newDemoCommand(a), newTUICommand(a), newCompletionCommand(a))
 	cmd.SetHelpCommand(newHelpCommand())
 	refuseArgs(cmd)
+	ownDefaults(cmd)
 	return cmd
 }
 
@@ -92,6 +100,47 @@ func flagComplaint(err error) string {
 		return said + ": the number is too large"
 	}
 	return said + ": want a number"
+}
+
+// nearFlag is the flag that an unknown one is a slip of, "" without one.
+func nearFlag(cmd *cobra.Command, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(unknown.GetSpecifiedName()) < 3 {
+		return ""
+	}
+	name, best := unknown.GetSpecifiedName(), ""
+	least := max(2, len(name)/4) + 1
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := check.Edits(name, f.Name); d < least && !f.Hidden {
+			least, best = d, f.Name
+		}
+	})
+	return best
+}
+
+// noCommand refuses a word behind a command that only has others below it.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	e := usagef("there is no command %q", strings.TrimPrefix(cmd.CommandPath(), "kafsck ")+" "+args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	for _, s := range cmd.SuggestionsFor(args[0]) {
+		e.hint("did you mean \"%s %s\"?", cmd.CommandPath(), s)
+	}
+	return e.hint("%s --help", cmd.CommandPath())
+}
+
+// ownDefaults leaves the saying of a default to the help texts that say it themselves.
+func ownDefaults(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if strings.Contains(f.Usage, "(default") {
+			f.DefValue = ""
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		ownDefaults(sub)
+	}
 }
 
 // refuseArgs makes bad usage of whatever a command's argument rule refuses.

@@ -114,9 +114,13 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 	if !cmd.Flags().Changed("kafka") && len(s.inc.Clusters) == 1 {
 		version_, _ = s.inc.Clusters[0].ReleaseFor(version_, false)
 	}
+	prefer, err := s.brokerOf("--prefer", o.prefer, &o.input)
+	if err != nil {
+		return err
+	}
 	work := s.planning()
 	plan, err := repair.Salvage(ctx, s.inc, repair.SalvageOptions{
-		Kafsck: version(), Kafka: version_, Now: time.Now(), Prefer: o.prefer, Typed: s.paths.Typed,
+		Kafsck: version(), Kafka: version_, Now: time.Now(), Prefer: prefer, Typed: s.paths.Typed,
 		Seen:     work.seen,
 		Hash:     work.hash,
 		Progress: work.hashed,
@@ -137,6 +141,7 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 	if slices.ContainsFunc(plan.Salvaged.Partitions, func(p repair.SalvagedPartition) bool { return p.Root < 0 }) {
 		a.fail(exitFindings)
 	}
+	plan.Paths = args
 	if err := file.write(plan); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type scanned struct {
 	size   int64 // below 0 not known
 	device bool
 	info   fs.FileInfo
+	hole   func(pos int64) (end int64) // nil: nobody knows
 
 	within, topicID string // the partition directory that it lies in as a segment
 	dir             string // the log directory above that
@@ -75,7 +76,7 @@ func openScanned(name string) (*scanned, error) {
 		rofs.Close(fsys)
 		return nil, err
 	}
-	s := &scanned{ReaderAt: f, close: func() { f.Close(); rofs.Close(fsys) }, size: info.Size(), info: info}
+	s := &scanned{ReaderAt: f, close: func() { f.Close(); rofs.Close(fsys) }, size: info.Size(), info: info, hole: rofs.Holes(f)}
 	if d, err := logdir.ParseDirName(filepath.Base(folder)); err == nil && isSegmentLog(filepath.Base(host)) {
 		s.within, s.dir = fmt.Sprintf("%s-%d", d.Topic, d.Partition), filepath.Dir(folder)
 		if b, err := rofs.ReadFile(fsys, "partition.metadata", 1<<16); err == nil {
@@ -142,7 +143,7 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 	if err != nil {
 		return err
 	}
-	opt := repair.CarveOptions{File: o.scan, Size: file.size, Within: file.within, WithinID: file.topicID, Hash: o.out+o.plan != "", Match: o.input.selects}
+	opt := repair.CarveOptions{File: o.scan, Size: file.size, Within: file.within, WithinID: file.topicID, Hash: o.out+o.plan != "", Hole: file.hole, Match: o.input.selects}
 	if len(args) > 0 {
 		c, err := a.discover(args, o.input.brokers)
 		if err != nil {
@@ -160,7 +161,7 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 			j.Errors(opt.Known.Errors)
 		}
 	}
-	bar := a.newProgress(file.size)
+	bar := a.newScanProgress(file.size)
 	opt.Progress = bar.add
 	found, err := repair.Carve(ctx, file, opt)
 	bar.finish()

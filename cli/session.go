@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,7 +56,16 @@ func (a *app) openCase(cmd *cobra.Command, c *logdir.Case, args []string, in *in
 	}
 	s.progress = a.newProgress(s.bytes(in))
 	opt.Progress = s.progress.add
+	if opt.Files || opt.Tell {
+		opt.Salvaged = salvageGaps(c)
+	}
 	s.inc = incident.Open(c, opt)
+	if opt.Leadership == nil { // a prediction may ask what holds with nobody of the known as leader
+		if err := s.known(opt.Leaders); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
 	c.Notes = append(c.Notes, s.inc.Notes...)
 	if opt.Files {
 		s.findings = s.inc.Findings()
@@ -100,6 +111,81 @@ func (s *session) selectPartitions(args []string, in *inputOptions, leaders map[
 		}
 	}
 	return nil
+}
+
+// known makes sure that the brokers which --leader names are some of the inputs, or of the metadata:
+// an id that nobody has would take the leader away that is known.
+func (s *session) known(leaders map[string]int32) error {
+	for _, name := range slices.Sorted(maps.Keys(leaders)) {
+		if id := leaders[name]; !s.knows(id) {
+			return usagef("--leader %s=%d: no broker %d, neither among the inputs (%s) nor in the metadata", name, id, id, s.brokerNames()).hint("a directory without meta.properties gets its id with --broker ID=PATH")
+		}
+	}
+	return nil
+}
+
+func (s *session) knows(id int32) bool {
+	if slices.ContainsFunc(s.c.Brokers, func(b *logdir.Broker) bool { return b.IDKnown && b.ID == id }) {
+		return true
+	}
+	return slices.ContainsFunc(s.inc.Clusters, func(cl *incident.Cluster) bool {
+		return cl.Metadata != nil && cl.Metadata.Brokers[id] != nil
+	})
+}
+
+// brokerNames lists the brokers among the inputs: the id, else the folder.
+func (s *session) brokerNames() string {
+	var names []string
+	for _, b := range s.c.Brokers {
+		if x := b.String(); !slices.Contains(names, x) {
+			names = append(names, x)
+		}
+	}
+	if more := len(names) - maxBrokerNames; more > 0 {
+		names = append(names[:maxBrokerNames], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxBrokerNames bounds the names in a message.
+const maxBrokerNames = 12
+
+// brokerOf finds the broker that a flag names by id or by folder: several are copies of one. An empty
+// name is none. One that no input has, or that has nothing of what is asked for, is bad usage.
+func (s *session) brokerOf(flag, name string, in *inputOptions) ([]*logdir.Broker, error) {
+	if name == "" {
+		return nil, nil
+	}
+	of := func(is func(b *logdir.Broker) bool) (out []*logdir.Broker) {
+		for _, b := range s.c.Brokers {
+			if is(b) {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	named := of(func(b *logdir.Broker) bool { return b.IDKnown && strconv.Itoa(int(b.ID)) == name })
+	if len(named) == 0 {
+		named = of(func(b *logdir.Broker) bool { return b.Name == name })
+	}
+	var list []string
+	for _, b := range named {
+		if x := b.String(); !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	switch {
+	case len(named) == 0:
+		return nil, usagef("%s %s: no broker among the inputs has this id or folder; they are %s", flag, name, s.brokerNames())
+	case len(list) > 1:
+		return nil, usagef("%s %s: that is the folder of brokers %s; give the id", flag, name, strings.Join(list, ", "))
+	}
+	for p := range s.c.AllPartitions() {
+		if in.selects(p.Topic, p.Partition) && slices.Contains(named, p.LogDir.Broker) {
+			return named, nil
+		}
+	}
+	return nil, usagef("%s %s: broker %s has no copy of a partition that is asked for", flag, name, list[0])
 }
 
 // anyLogDir reports whether there is a log directory with something in it to

@@ -232,9 +232,10 @@ func (c *liveCluster) servers() string {
 	return strings.Join(out, ",")
 }
 
-// inSync waits until all replicas of all topics on the brokers that run are in sync. What is damaged still
-// may never be followed to its end: for those it waits a few seconds only.
-func (c *liveCluster) inSync(topics []liveTopic, damaged map[string]bool) {
+// inSync waits until all replicas of all topics on the brokers that run are in sync, and returns the topics
+// that have a leader. What is damaged still may never be followed to its end: for those it waits a few
+// seconds only.
+func (c *liveCluster) inSync(topics []liveTopic, damaged map[string]bool) (led []string) {
 	c.t.Helper()
 	var names []string
 	for _, x := range topics {
@@ -256,7 +257,7 @@ func (c *liveCluster) inSync(topics []liveTopic, damaged map[string]bool) {
 			}
 		}
 		a, err := c.client.try(map[string]any{"do": "describe", "servers": c.servers(), "topics": names})
-		missing = nil
+		missing, led = nil, nil
 		others := false
 		if err != nil {
 			missing, others = []string{err.Error()}, true
@@ -269,10 +270,15 @@ func (c *liveCluster) inSync(topics []liveTopic, damaged map[string]bool) {
 				c.t.Fatal(err)
 			}
 			for _, x := range topics {
+				if got[x.Name].Leader >= 0 {
+					led = append(led, x.Name)
+				}
 				want := slices.DeleteFunc(slices.Clone(x.Replicas), func(id int) bool { return c.byID(id).cmd == nil })
 				if g := got[x.Name]; g.Leader < 0 || !slices.Equal(g.ISR, want) {
 					missing = append(missing, fmt.Sprintf("%s: leader %d, ISR %v, want %v", x.Name, g.Leader, g.ISR, want))
-					others = others || !damaged[x.Name] || g.Leader < 0
+					// Where no follower got past the damage nobody leads while the one that has it all is down.
+					nobody := len(g.ISR) > 0 && !slices.ContainsFunc(g.ISR, func(id int) bool { return c.byID(id).cmd != nil })
+					others = others || !damaged[x.Name] || g.Leader < 0 && !nobody
 				}
 			}
 		}
@@ -283,7 +289,7 @@ func (c *liveCluster) inSync(topics []liveTopic, damaged map[string]bool) {
 			rest = time.Now()
 		}
 		if len(missing) == 0 || !others && time.Since(rest) > 5*time.Second {
-			return
+			return led
 		}
 		if time.Now().After(end) {
 			c.t.Fatalf("not in sync:\n%s", strings.Join(missing, "\n"))

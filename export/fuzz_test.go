@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +61,20 @@ func FuzzJSONL(f *testing.F) {
 		}
 		if n != 1 {
 			t.Fatalf("%d records", n)
+		}
+		hidden := NewJSONL(&b)
+		hidden.Redact = true
+		b.Reset()
+		if err := hidden.Write(&r); err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.IndexByte(b.Bytes(), '\n'); n != b.Len()-1 || bytes.Contains(b.Bytes(), []byte(`"value":"`)) {
+			t.Fatalf("redacted: %q", b.Bytes())
+		}
+		for _, err := range ReadJSONL(bytes.NewReader(ended(b.Bytes()))) { // the second header has an empty value
+			if !errors.Is(err, ErrRedacted) {
+				t.Fatalf("redacted, and read: %v", err)
+			}
 		}
 	})
 }

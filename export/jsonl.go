@@ -14,6 +14,9 @@ import (
 // JSONL writes records as JSON Lines: the record lines of docs/json.md, with more fields.
 // The lines before and after them are the caller's.
 type JSONL struct {
+	// Redact leaves keys, values and header values out: their sizes and SHA-256 stay.
+	Redact bool
+
 	w   io.Writer
 	buf []byte
 }
@@ -53,14 +56,14 @@ func (j *JSONL) Write(r *Record) error {
 	b = appendNumber(b, "timestampMs", r.Timestamp)
 	b = append(b, `,"timestampType":"`...)
 	b = append(append(b, r.TimestampType.String()...), '"')
-	b = appendBytes(append(b, `,"key":`...), r.Key)
-	b = appendBytes(append(b, `,"value":`...), r.Value)
+	b = j.appendPayload(append(b, ','), "key", r.Key)
+	b = j.appendPayload(append(b, ','), "value", r.Value)
 	b = append(b, `,"headers":[`...)
 	for i := range r.Headers {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendHeader(b, &r.Headers[i])
+		b = j.appendHeader(b, &r.Headers[i])
 	}
 	b = append(b, ']')
 	b = appendNumber(b, "producerId", r.ProducerID)
@@ -108,12 +111,24 @@ func (j *JSONL) Write(r *Record) error {
 
 // appendHeader tells a null value from an empty one, and keeps the bytes of a key that is
 // no UTF-8.
-func appendHeader(b []byte, h *batch.RecordHeader) []byte {
+func (j *JSONL) appendHeader(b []byte, h *batch.RecordHeader) []byte {
 	b = appendString(append(b, `{"key":`...), h.Key)
 	if !utf8.ValidString(h.Key) {
 		b = appendBytes(append(b, `,"keyBytes":`...), []byte(h.Key))
 	}
-	return append(appendBytes(append(b, `,"value":`...), h.Value), '}')
+	return append(j.appendPayload(append(b, ','), "value", h.Value), '}')
+}
+
+// appendPayload is the member name with the bytes v, or with their size and hash. Null is no
+// secret: it stays.
+func (j *JSONL) appendPayload(b []byte, name string, v []byte) []byte {
+	b = append(append(b, '"'), name...)
+	if !j.Redact || v == nil {
+		return appendBytes(append(b, `":`...), v)
+	}
+	b = strconv.AppendInt(append(b, `Size":`...), int64(len(v)), 10)
+	b = append(append(append(b, `,"`...), name...), `Sha256":"`...)
+	return append(append(b, hashOf(v)...), '"')
 }
 
 // appendBytes is base64, null for nil.

@@ -21,7 +21,8 @@ const maxLine = 3 << 30
 
 // ReadJSONL yields the records of JSON Lines that JSONL wrote; lines of other types are
 // passed over. An error names the line and ends it; ErrNotWhole comes last where the
-// summary is missing. A Record is good until the next step, Origin is not set.
+// summary is missing. A record whose key or values were left out is an error, ErrRedacted. A
+// Record is good until the next step, Origin is not set.
 func ReadJSONL(in io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		r := bufio.NewReaderSize(in, 64<<10)
@@ -83,6 +84,8 @@ type jsonRecord struct {
 	TimestampType string          `json:"timestampType"`
 	Key           *[]byte         `json:"key"`
 	Value         *[]byte         `json:"value"`
+	KeySize       *int64          `json:"keySize"` // of redacted ones
+	ValueSize     *int64          `json:"valueSize"`
 	Headers       []jsonHeader    `json:"headers"`
 	ProducerID    *int64          `json:"producerId"`
 	ProducerEpoch *int16          `json:"producerEpoch"`
@@ -109,6 +112,7 @@ type jsonHeader struct {
 	Key      string  `json:"key"`
 	KeyBytes []byte  `json:"keyBytes"`
 	Value    *[]byte `json:"value"`
+	Size     *int64  `json:"valueSize"`
 }
 
 var timestampTypes = []batch.TimestampType{batch.NoTimestampType, batch.CreateTime, batch.LogAppendTime}
@@ -136,6 +140,8 @@ func (r *Record) UnmarshalLine(line []byte) (kind string, err error) {
 		return j.Type, nil
 	case j.Offset == nil:
 		return "", errors.New("a record without offset")
+	case j.KeySize != nil || j.ValueSize != nil || slices.ContainsFunc(j.Headers, func(h jsonHeader) bool { return h.Size != nil }):
+		return "", fmt.Errorf("offset %d: %w", *j.Offset, ErrRedacted)
 	}
 	*r = Record{Place: Place{Partition: j.Partition, Broker: -1, File: j.File, Position: j.Position}, Magic: 2, Offset: *j.Offset, WrittenOffset: *j.Offset,
 		LeaderEpoch: or(j.LeaderEpoch, -1), Timestamp: or(j.TimestampMs, -1), Key: bytesOf(j.Key), Value: bytesOf(j.Value),

@@ -59,6 +59,9 @@ type lostRow struct {
 	DuplicateBy  *string `parquet:"duplicateBy,optional,dict"`
 }
 
+// redactedKey is the key in a file's metadata that says that it is redacted.
+const redactedKey = "kafsck.redacted"
+
 // A row group is written when its records have groupBytes bytes, or groupRows of them.
 const (
 	groupBytes = 16 << 20
@@ -67,24 +70,49 @@ const (
 
 // Parquet writes records as a Parquet file.
 type Parquet struct {
-	w     *parquet.GenericWriter[row]
-	bytes int64
-	rows  int
-	row   [1]row
+	w      rowWriter
+	put    func() error // writes row, without its payload where the file is redacted
+	bytes  int64
+	rows   int
+	row    [1]row
+	hidden [1]redactedRow
 	// what the pointers of row point at
 	headers []headerRow
 	lost    lostRow
 }
 
-// NewParquet writes a file to out. made names the program and its version.
-func NewParquet(out io.Writer, made string) *Parquet {
-	return &Parquet{w: parquet.NewGenericWriter[row](out,
+// rowWriter is a parquet.GenericWriter of either row.
+type rowWriter interface {
+	Flush() error
+	Close() error
+}
+
+// NewParquet writes a file to out. made names the program and its version. redact leaves keys,
+// values and header values out: their sizes and SHA-256 stay.
+func NewParquet(out io.Writer, made string, redact bool) *Parquet {
+	p := &Parquet{}
+	options := []parquet.WriterOption{
 		parquet.Compression(&parquet.Snappy),
-		parquet.PageBufferSize(1<<20),
+		parquet.PageBufferSize(1 << 20),
 		parquet.SkipPageBounds("value"), parquet.SkipPageBounds("key"),
 		parquet.KeyValueMetadata("kafsck.version", made),
 		parquet.KeyValueMetadata("kafsck.schema", "1"),
-	)}
+	}
+	if redact {
+		w := parquet.NewGenericWriter[redactedRow](out, append(options, parquet.KeyValueMetadata(redactedKey, "true"))...)
+		p.w, p.put = w, func() error {
+			p.hidden[0].take(&p.row[0])
+			_, err := w.Write(p.hidden[:])
+			return err
+		}
+		return p
+	}
+	w := parquet.NewGenericWriter[row](out, options...)
+	p.w, p.put = w, func() error {
+		_, err := w.Write(p.row[:])
+		return err
+	}
+	return p
 }
 
 // Write adds a record.
@@ -140,7 +168,7 @@ func (p *Parquet) Write(r *Record) error {
 		}
 		x.Lost = &p.lost
 	}
-	if _, err := p.w.Write(p.row[:]); err != nil {
+	if err := p.put(); err != nil {
 		return err
 	}
 	p.bytes += size
@@ -164,8 +192,15 @@ func text(s string) string {
 }
 
 // ReadParquet returns the records of a file that Parquet wrote, all at once: for small ones.
-// Origin is not set.
+// Origin is not set. ErrRedacted: the file has no keys and values.
 func ReadParquet(in io.ReaderAt, size int64) ([]*Record, error) {
+	f, err := parquet.OpenFile(in, size)
+	if err != nil {
+		return nil, err
+	}
+	if _, redacted := f.Lookup(redactedKey); redacted {
+		return nil, ErrRedacted
+	}
 	rows, err := parquet.Read[row](in, size)
 	if err != nil {
 		return nil, err

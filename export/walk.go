@@ -76,10 +76,15 @@ type walk struct {
 
 // skip tells of records of a block from an offset on.
 func (w *walk) skip(b *replica.Block, from int64, limit bool, reason string) {
+	w.skipTo(b, from, b.Next(), limit, reason)
+}
+
+// skipTo tells of records of a block with offsets [from, to).
+func (w *walk) skipTo(b *replica.Block, from, to int64, limit bool, reason string) {
 	if w.Skipped == nil {
 		return
 	}
-	x := Skipped{Place: w.At, Length: b.Length, From: from, To: b.Next(), Reason: reason, Limit: limit}
+	x := Skipped{Place: w.At, Length: b.Length, From: from, To: to, Reason: reason, Limit: limit}
 	x.File, x.Position = w.Log.Segments[b.Segment].Log.Path, b.Position
 	w.Skipped(x)
 }
@@ -137,11 +142,19 @@ func (w *walk) records(b *replica.Block, raw []byte) error {
 		}
 	}
 	next := b.Base
+	var odd strays
+	n := -1
 	for rec, err := range v.Records(w.d) {
 		if err != nil {
+			w.flush(b, &odd, next)
 			w.skip(b, next, errors.Is(err, batch.ErrTooLarge), err.Error())
 			return nil
 		}
+		if n++; int64(rec.OffsetDelta) < next-b.Base || rec.OffsetDelta > v.LastOffsetDelta {
+			odd.see(n, rec.OffsetDelta, next-b.Base, v.LastOffsetDelta)
+			continue
+		}
+		w.flush(b, &odd, rec.Offset+b.Base-v.BaseOffset)
 		r.WrittenOffset = rec.Offset
 		rec.Offset += b.Base - v.BaseOffset
 		next = rec.Offset + 1
@@ -157,7 +170,48 @@ func (w *walk) records(b *replica.Block, raw []byte) error {
 			return nil
 		}
 	}
+	w.flush(b, &odd, b.Next())
 	return nil
+}
+
+// strays are records of a batch, one behind the other, whose offsets cannot be theirs.
+type strays struct {
+	count       int
+	first       int   // number of the first one in its batch, from 0
+	delta, last int32 // what that says, and the most that it could
+	least       int64
+}
+
+func (o *strays) see(n int, delta int32, least int64, last int32) {
+	if o.count++; o.count == 1 {
+		o.first, o.delta, o.least, o.last = n, delta, least, last
+	}
+}
+
+// flush tells of strays in front of offset to. Kafka's consumer takes offsetDelta at its word (DefaultRecord.readFrom,
+// CompletedFetch.nextFetchedRecord): it passes over the record where that points below what it has
+// read, and passes over what follows where it points too far. So no offset here is the record's own,
+// and it is not given out as if there were one.
+func (w *walk) flush(b *replica.Block, o *strays, to int64) {
+	if o.count == 0 {
+		return
+	}
+	x := *o
+	*o = strays{}
+	from := min(b.Base+x.least, b.Last)
+	if to = max(to, from+1); from >= w.To || to <= w.From {
+		return
+	}
+	what := fmt.Sprintf("record %d of the batch says offsetDelta %d", x.first, x.delta)
+	if x.count > 1 {
+		what = fmt.Sprintf("%d records of the batch from record %d on, the first with offsetDelta %d", x.count, x.first, x.delta)
+	}
+	if x.least > int64(x.last) {
+		what += ", behind the batch's last offset"
+	} else {
+		what += fmt.Sprintf(", want %d to %d", x.least, x.last)
+	}
+	w.skipTo(b, from, to, false, what+": a consumer passes over it, or over what follows")
 }
 
 // marker decodes a control record.
@@ -203,6 +257,14 @@ func (w *walk) messages(b *replica.Block, raw []byte) error {
 		if err != nil {
 			w.skip(b, next, errors.Is(err, batch.ErrTooLarge), err.Error())
 			return nil
+		}
+		if m.Offset < next || m.Offset > b.Last {
+			one := *b
+			one.Base, one.Last = next, max(next, b.Last)
+			if one.Base < w.To && one.Last >= w.From {
+				w.skip(&one, next, false, fmt.Sprintf("a message inside a compressed one says offset %d, want %d to %d: a consumer passes over it, or over what follows", m.Offset, next, b.Last))
+			}
+			continue
 		}
 		next = m.Offset + 1
 		if m.Offset < w.From || m.Offset >= w.To {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +82,49 @@ tail zeros=100`), 1, "t-0")
 	}
 	if len(skipped) != 1 || skipped[0].From != 2 || skipped[0].To != 5 || skipped[0].Position <= 0 || skipped[0].Length <= 0 || skipped[0].File == "" || skipped[0].Limit {
 		t.Errorf("%+v", skipped)
+	}
+}
+
+// TestStrayOffsets: a record of a batch with a right CRC whose offsetDelta contradicts its place is never
+// left out without a word, nor given out at an offset of another; those around it are given out.
+func TestStrayOffsets(t *testing.T) {
+	for _, c := range []struct {
+		deltas string
+		want   []string
+		told   [][2]int64
+	}{
+		{"deltas=-5", []string{"0", "2"}, [][2]int64{{1, 2}}},
+		{"deltas=2147483647 damage", []string{"0", "2"}, [][2]int64{{1, 2}}},
+		{"records=4 deltas=0,1,1,3", []string{"0", "1", "2", "4", "5"}, [][2]int64{{3, 4}}},
+		{"records=4 deltas=0,-1,-2,3", []string{"0", "1", "4", "5"}, [][2]int64{{2, 4}}},
+		{"records=3 deltas=1,0,2", []string{"0", "2", "3", "4"}, [][2]int64{{3, 4}}},
+	} {
+		damage := ""
+		spec, odd := strings.CutSuffix(c.deltas, " damage")
+		if odd { // the header does not follow the record
+			damage = "damage batch=1 field=lastoffsetdelta set=0 fixcrc\n"
+		}
+		next := int64(2)
+		if n := len(c.want); n > 2 {
+			fmt.Sscan(c.want[n-1], &next)
+		}
+		l := logOf(t, built(t, fmt.Sprintf("broker 1\ntopic t-0 ; segment 0\nbatch base=0 value=a%%d\nbatch base=1 %s value=b%%d\nbatch base=%d value=c%%d\n%s", spec, next, damage)), 1, "t-0")
+		var got []string
+		records, skipped := give(t, &Source{Log: l})
+		for _, r := range records {
+			offset, _, _ := strings.Cut(r, " ")
+			got = append(got, offset)
+		}
+		var told [][2]int64
+		for _, s := range skipped {
+			told = append(told, [2]int64{s.From, s.To})
+			if s.Limit || s.Length <= 0 || s.File == "" || s.Reason == "" {
+				t.Errorf("%s: %+v", c.deltas, s)
+			}
+		}
+		if !slices.Equal(got, c.want) || !slices.Equal(told, c.told) {
+			t.Errorf("%s: %v, told %v; want %v, told %v", c.deltas, got, told, c.want, c.told)
+		}
 	}
 }
 

@@ -57,6 +57,9 @@ type Evidence struct {
 	Got   string
 }
 
+// Range is the offsets [From, To).
+type Range struct{ From, To int64 }
+
 // Finding is one judged fact, possibly standing for many of one cause.
 type Finding struct {
 	Code     Code
@@ -65,6 +68,9 @@ type Finding struct {
 	Count    int // how many facts of this cause; at least 1
 	Summary  string
 	Evidence []Evidence
-	Kafka    string // what Kafka does here, where that is more exact than what the code's entry says; else ""
-	Next     string // the next command or act
+	// Ranges are the offsets of the facts that are known, in the order of the evidence; it may be cut
+	// short, and is empty where the facts have none.
+	Ranges []Range
+	Kafka  string // what Kafka does here, where that is more exact than what the code's entry says; else ""
+	Next   string // the next command or act
 }

@@ -44,13 +44,13 @@ func TestAdviceFollowsKafka(t *testing.T) {
 
 	t.Run("torn tail behind a marker", func(t *testing.T) { // the log end falls from 300 to 200
 		f := only(t, checked(t, incident.Options{}, with(below(cases, "BR-33a"), marker, t)), "torn-tail")
-		if f.Severity != finding.Warning || !strings.Contains(f.Kafka, "the log end may fall to 200") || !strings.HasPrefix(f.Next, "Remove the marker") {
+		if f.Severity != finding.Warning || !strings.Contains(f.Kafka, "the log end may fall to 200") || !strings.HasPrefix(f.Next, "kafsck repair plan cuts") {
 			t.Errorf("%+v", f)
 		}
 	})
 	t.Run("less than a header behind a marker", func(t *testing.T) { // the log end stays 300
 		f := only(t, checked(t, incident.Options{}, with(below(cases, "BR-33b"), marker, t)), "torn-tail")
-		if !strings.Contains(f.Kafka, "The log end is right (300) and no record is lost") || !strings.HasPrefix(f.Next, "Remove the marker") {
+		if !strings.Contains(f.Kafka, "The log end is right (300) and no record is lost") || !strings.HasPrefix(f.Next, "kafsck repair plan cuts") {
 			t.Errorf("%+v", f)
 		}
 	})
@@ -73,7 +73,7 @@ func TestAdviceFollowsKafka(t *testing.T) {
 		}
 	})
 	t.Run("damaged on all replicas", func(t *testing.T) {
-		for name, want := range map[string]string{"BR-25a": "No replica among the inputs", "BR-25b": "kafsck diff tells"} {
+		for name, want := range map[string]string{"BR-25a": "No replica among the inputs", "BR-25b": "kafsck repair plan takes"} {
 			for _, f := range checked(t, incident.Options{}, below(cases, name))["batch-crc-mismatch"] {
 				if !strings.HasPrefix(f.Next, want) {
 					t.Errorf("%s: %+v", name, f)

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -47,6 +48,7 @@ func (j *judgement) check(ctx context.Context) {
 		j.remoteLineage()
 		j.inc.noteSpace(p)
 	}
+	j.salvaged()
 	p.whoHolds()
 }
 
@@ -57,28 +59,60 @@ func (p *Partition) whoHolds() {
 	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
+		gap := f.Code == "segment-gap" || f.Code == "offset-gap"
 		switch f.Code {
 		case "batch-crc-mismatch", "batch-magic-unknown", "log-bytes-unreadable", "log-bytes-zeroed":
 		default:
-			continue
+			if !gap {
+				continue
+			}
 		}
-		if f.At.From < 0 || f.At.To <= f.At.From {
-			continue
+		for _, said := range p.saidOf(f, map[bool]string{true: "missing", false: "damaged"}[gap]) {
+			f.Evidence = append(f.Evidence, finding.Evidence{Claim: said})
 		}
-		whole, same, others := p.holders(f.At.Broker, f.At.From, f.At.To)
-		what := offsetsOf(f.At.From, f.At.To)
-		switch {
-		case len(whole) > 0:
-			f.Evidence = append(f.Evidence, says("%s: whole on %s", what, onBrokers(whole)))
-		case same == others && others > 0:
-			f.Evidence = append(f.Evidence, says("%s: damaged on all %d replicas among the inputs, so no replica can repair it", what, others+1))
-		default:
-			f.Evidence = append(f.Evidence, says("%s: no other replica among the inputs holds them", what))
-		}
-		if !p.anyWhole(f) {
-			f.Next = "No replica among the inputs holds this whole, so none can repair it: save the records around it (kafsck dump --records), and look for replicas or backups that are not among the inputs. Do not restart a broker uncleanly before they are saved."
+		if !gap && f.At.From >= 0 && f.At.To > f.At.From && !p.anyWhole(f) {
+			f.Next = "No replica among the inputs holds this whole, so none can repair it: save the records around it (kafsck dump --records), and look for replicas or backups that are not among the inputs. Do not restart a broker uncleanly before they are saved. kafsck repair plan says what can be cut out."
 		}
 	}
+}
+
+// saidOf tells of the places of a finding who else has them, those with the same answer at once.
+func (p *Partition) saidOf(f *finding.Finding, state string) []string {
+	const most = 6 // ranges on a line
+	var answers []string
+	ranges := map[string][]finding.Range{}
+	for _, r := range f.Ranges {
+		whole, same, others := p.holders(f.At.Broker, r.From, r.To)
+		said := "no other replica among the inputs holds them"
+		switch {
+		case len(whole) > 0:
+			said = "whole on " + onBrokers(whole)
+		case same == others && others > 0:
+			said = fmt.Sprintf("%s on all %d replicas among the inputs, so no replica can repair it", state, others+1)
+		}
+		if ranges[said] == nil {
+			answers = append(answers, said)
+		}
+		ranges[said] = append(ranges[said], r)
+	}
+	var out []string
+	for _, said := range answers {
+		list := ranges[said]
+		slices.SortFunc(list, func(a, b finding.Range) int { return cmp.Compare(a.From, b.From) })
+		words := []string{}
+		for _, r := range list[:min(len(list), most)] {
+			words = append(words, strings.TrimPrefix(strings.TrimPrefix(offsetsOf(r.From, r.To), "offsets "), "offset "))
+		}
+		if n := len(list) - most; n > 0 {
+			words = append(words, fmt.Sprintf("%s more ranges", humanize.Comma(int64(n))))
+		}
+		what := offsetsOf(list[0].From, list[0].To)
+		if len(list) > 1 {
+			what = "offsets " + listed(words)
+		}
+		out = append(out, what+": "+said)
+	}
+	return out
 }
 
 // holders names the live replicas on other brokers that hold all of [from, to), and
@@ -99,32 +133,12 @@ func (p *Partition) holders(broker string, from, to int64) (whole []string, dama
 	return whole, damaged, others
 }
 
-// anyWhole reports whether another replica holds anything of what a finding speaks of: one
-// finding is about all damage of its kind, and its place is only the first.
+// anyWhole reports whether another replica holds anything of what a finding speaks of.
 func (p *Partition) anyWhole(f *finding.Finding) bool {
-	if f.Count == 1 {
-		whole, _, _ := p.holders(f.At.Broker, f.At.From, f.At.To)
+	return slices.ContainsFunc(f.Ranges, func(r finding.Range) bool {
+		whole, _, _ := p.holders(f.At.Broker, r.From, r.To)
 		return len(whole) > 0
-	}
-	for _, c := range p.Live() {
-		if c.Broker.Name != f.At.Broker || !c.readable() {
-			continue
-		}
-		for _, a := range c.Log.Anomalies.Kept {
-			switch a.Kind {
-			case replica.BadChecksum, check.UnknownMagic, replica.JunkBytes, replica.ZeroHole:
-			default:
-				continue
-			}
-			if a.From < 0 || a.To <= a.From {
-				continue
-			}
-			if whole, _, _ := p.holders(f.At.Broker, a.From, a.To); len(whole) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	})
 }
 
 // damagedAt reports whether something in [from, to) of the copy cannot be read.
@@ -326,7 +340,9 @@ func (inc *Incident) Findings() []finding.Finding {
 		for _, b := range cl.Brokers {
 			name := cl.refs[b].Name
 			for _, d := range b.Dirs {
-				out = append(out, check.LogDir(d, name, inc.opt.Match)...)
+				own := check.LogDir(d, name, inc.opt.Match)
+				inc.tellMeta(cl, b, d, own)
+				out = append(out, own...)
 				if d.Metadata != nil {
 					out = append(out, check.MetadataFiles(d.Metadata, name)...)
 				}

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"context"
+	"slices"
 
 	"kafsck/broker"
 	"kafsck/commitment"
@@ -53,6 +54,12 @@ type Leadership struct {
 	Absent []AbsentReplica
 	// OldFormat: the newest batches of some replica are of message format 0 or 1.
 	OldFormat bool
+}
+
+// LeaderAbsent reports whether the metadata's leader is not among the inputs: whether it should go on
+// to lead cannot be told, and nobody must take over from it for what is here.
+func (l *Leadership) LeaderAbsent() bool {
+	return slices.ContainsFunc(l.Absent, func(a AbsentReplica) bool { return a.Leads })
 }
 
 // AbsentReplica is a replica by the metadata of which no live directory is among the
@@ -153,6 +160,8 @@ type FollowerFate struct {
 type KeptRange struct {
 	From, To int64
 	Kind     diff.Kind
+	// MendedBy are the brokers from which a repair takes what is damaged or missing there.
+	MendedBy []BrokerRef
 }
 
 // Alternative is a follower's fate with other epoch caches.

@@ -89,6 +89,9 @@ func planOf(p *Partition) (out planned, ok bool) {
 	if l == nil || !l.Known || l.Election() == "" || !l.Recommended().Copy.Broker.Known {
 		return out, false
 	}
+	if l.Election() == Preferred && l.LeaderAbsent() {
+		return out, false
+	}
 	best := l.Recommended()
 	out = planned{ElectedPartition: ElectedPartition{p.Name, p.Topic, p.Number}, kind: l.Election(), wanted: best.Copy.Broker.ID, leader: l.Leader, unclean: l.Unclean, more: map[int32]Cost{}}
 	asked := map[int32]bool{out.wanted: true}

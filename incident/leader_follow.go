@@ -79,7 +79,7 @@ func (w *whatIf) kept(leader, follower *Copy, to int64) ([]KeptRange, error) {
 		switch d.Kind {
 		case diff.EpochFork, diff.ContentFork, diff.SameEpochConflict, diff.Damaged, diff.MissingRange:
 			if end := min(d.To, to); d.From < end {
-				out = append(out, KeptRange{d.From, end, d.Kind})
+				out = append(out, KeptRange{From: d.From, To: end, Kind: d.Kind})
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (f *FollowerFate) hole() {
 			kept = append(kept, k)
 		}
 	}
-	f.Kept = append(kept, KeptRange{f.Base, f.To, diff.MissingRange})
+	f.Kept = append(kept, KeptRange{From: f.Base, To: f.To, Kind: diff.MissingRange})
 }
 
 // recordsAndBytes counts the records of whole batches in spans, and the bytes of all

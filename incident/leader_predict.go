@@ -73,6 +73,13 @@ func (w *whatIf) leadership(ctx context.Context) (*Leadership, error) {
 	l.EraMatters = w.eraMatters
 	w.cutShort(l)
 	l.rank()
+	if best := l.Recommended(); best != nil {
+		for i := range best.Followers {
+			if err := w.j.p.keptMended(best.Copy, best.Followers[i].Copy, best.Followers[i].Kept); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return l, nil
 }
 

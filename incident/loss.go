@@ -131,7 +131,8 @@ func (j *judgement) lossesUnder(ruler *Copy) (losses []Loss, retried int64, err 
 			losses = append(losses, list...)
 		}
 	}
-	return joinLosses(losses), retried, nil
+	losses = joinLosses(losses)
+	return losses, retried, j.mending(ruler, losses)
 }
 
 // withoutCopiedLater leaves out what the ruling leader may have by now. Any other log

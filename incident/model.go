@@ -51,6 +51,9 @@ type Options struct {
 	// RemoteSegments lists the remote segments of a partition ("t-0"), whatever
 	// __remote_log_metadata says.
 	RemoteSegments map[string][]check.RemoteSegment
+	// Salvaged are, by the host path of a partition directory that kafsck salvage made, the offsets
+	// that its gap list names.
+	Salvaged map[string][]SalvageGap
 	// Starts asks what the next start of each broker takes away: see Incident.Start; nil: nothing.
 	Starts *Starts
 }
@@ -155,6 +158,9 @@ type Loss struct {
 	HeldBy       []BrokerRef
 	Copies       []CopyRef
 	Cause        string
+	// MendedBy are the brokers from which a repair takes these records into the log that lacks them,
+	// which is only damaged there; nil: none, or it is not known.
+	MendedBy []BrokerRef
 	// Election is the one that caused it, nil where none did or none is known.
 	Election *Election
 	// AskFor are brokers whose disks are not among the inputs and may hold the records: no

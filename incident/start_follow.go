@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"math"
 	"path"
 	"slices"
 
@@ -18,6 +19,7 @@ type CutTotals struct {
 	Records int64 // in whole batches
 	Zeros   int64 // bytes of zeros at the end of a file, as preallocation and a power cut leave them
 	Torn    int64 // bytes of a batch that was never written to its end
+	Damaged int64 // offsets of damaged bytes: how many records stood there is not known
 	// Replaced are bytes of files whose place a finished compaction takes; they are in none of the others.
 	Replaced int64
 }
@@ -52,6 +54,10 @@ func (t *CutTotals) add(c *Copy, segment int, x broker.Action, position int64, s
 			t.Zeros += a.Length
 		case replica.TornTail:
 			t.Torn += a.Length
+		case replica.BadChecksum, replica.JunkBytes, replica.ZeroHole:
+			if a.From >= 0 && a.To > a.From && a.To-a.From < math.MaxInt32 {
+				t.Damaged += a.To - a.From
+			}
 		}
 	}
 	return nil

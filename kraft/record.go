@@ -69,6 +69,9 @@ func DecodeRecord(value []byte) (Record, error) {
 			rec.body, err = old, nil
 		}
 	}
+	if err == nil && rec.APIKey == keyConfig && secretConfig(rec.body.Text("name")) && !rec.body.IsNull("value") {
+		rec.body, err = decodeWhole(&body, &secretConfigRecord, rec.Version)
+	}
 	return rec, err
 }
 

@@ -3,6 +3,7 @@ package kraft
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"kafsck/internal/wire"
@@ -161,5 +162,49 @@ func TestEveryTypeHasATable(t *testing.T) {
 	}
 	if len(recordTypes) != len(names) {
 		t.Errorf("%d tables, want %d", len(recordTypes), len(names))
+	}
+}
+
+// TestHoldsSecret: by the type where the record cannot be decoded, and passwords among the
+// configurations by their names, which are those that KafkaConfig of 4.3.1 declares so.
+func TestHoldsSecret(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for name, c := range map[string]struct {
+		value []byte
+		want  bool
+	}{
+		"a user":                        {rec(keyUserScramCredential, 0, str("u"), []byte{1}, str("salt"), str("stored"), str("server"), int32be(4096), tags()), true},
+		"a user of a later version":     {rec(keyUserScramCredential, 9, str("u"), []byte{1}), true},
+		"a user cut short":              {rec(keyUserScramCredential, 0, str("u"))[:5], true},
+		"a configuration":               {configRecord(4, "1", "min.insync.replicas", text("2")), false},
+		"a password":                    {configRecord(4, "1", "ssl.keystore.password", text("p")), true},
+		"a password of a listener":      {configRecord(4, "", "listener.name.internal.ssl.key.password", text("p")), true},
+		"a login of a mechanism":        {configRecord(4, "1", "listener.name.x.scram-sha-256.sasl.jaas.config", text("p")), true},
+		"a client's secret":             {configRecord(4, "1", "sasl.oauthbearer.client.credentials.client.secret", text("p")), true},
+		"a passphrase":                  {configRecord(4, "1", "sasl.oauthbearer.assertion.private.key.passphrase", text("p")), true},
+		"the master key of tokens":      {configRecord(4, "1", "delegation.token.secret.key", text("p")), true},
+		"a chain":                       {configRecord(4, "1", "ssl.keystore.certificate.chain", text("PEM")), true},
+		"trusted ones":                  {configRecord(4, "1", "ssl.truststore.certificates", text("PEM")), true},
+		"a password that is taken away": {configRecord(4, "1", "ssl.key.password", nil), false},
+		"a key":                         {configRecord(4, "1", "ssl.keystore.key", text("PEM")), true},
+		"a place of a key":              {configRecord(4, "1", "ssl.keystore.location", text("/x")), false},
+		"a configuration cut short":     {configRecord(4, "1", "ssl.key.password", text("p"))[:8], true},
+		"a topic":                       {rec(keyTopic, 0, str("secret"), make([]byte, 16), tags()), false},
+		"nothing":                       {nil, false},
+		"another framing":               {[]byte{0, 11, 0}, false},
+	} {
+		if got := HoldsSecret(c.value); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		r, err := DecodeRecord(c.value)
+		if err != nil {
+			continue
+		}
+		if shown := !strings.Contains(string(r.AppendData(nil)), `"(redacted)"`); shown == c.want {
+			t.Errorf("%s: %s", name, r.AppendData(nil))
+		}
+		if plain := string(r.AppendKafkaJSON(nil)); strings.Contains(plain, "(redacted)") {
+			t.Errorf("%s: kafka-dump-log shows all: %s", name, plain)
+		}
 	}
 }

@@ -53,6 +53,9 @@ func (w *work) indexes() error {
 			if slices.Contains(indexCodes[x.Code], a.Kind) && a.Segment >= 0 && a.Segment < len(w.log.Segments) {
 				seg := w.log.Segments[a.Segment]
 				files[indexName(&a, seg)] = seg.BaseOffset
+				if a.Kind == replica.ZeroCapacityIndex {
+					w.roomless(files, seg)
+				}
 			}
 		}
 		for _, kind := range indexCodes[x.Code] {
@@ -122,6 +125,16 @@ func (w *work) indexes() error {
 			Undo: "the files are in lost+found", Edits: e}, list)
 	}
 	return nil
+}
+
+// roomless adds a time index of 0 bytes to the files: beside an .index without room it has none either,
+// and a segment is rolled where either is full (LogSegment.shouldRoll).
+func (w *work) roomless(files map[string]int64, seg *logdir.Segment) {
+	for _, f := range w.segmentFiles(seg.BaseOffset) {
+		if f.Kind == logdir.KindTimeIndex && f.Size == 0 {
+			files[f.Name] = seg.BaseOffset
+		}
+	}
 }
 
 // speaksOf reports whether a finding is about a kind of index file.

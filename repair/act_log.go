@@ -16,7 +16,7 @@ var (
 	tailCodes = []finding.Code{"zero-tail", "torn-tail"}
 	logCodes  = []finding.Code{"batch-crc-mismatch", "log-bytes-unreadable", "log-bytes-zeroed", "batch-magic-unknown", "base-offset-out-of-line", "epoch-out-of-line",
 		"duplicate-offsets", "segment-overlap", "batch-below-segment", "segment-gap", "leader-batch-bad-followers-stuck", "cleaner-stuck-before", "index-orphan",
-		"txn-data-without-marker"}
+		"txn-data-without-marker", "inner-record-invalid"}
 )
 
 // maxHoles bounds the places of one log that a plan mends: more are for salvage.
@@ -29,6 +29,7 @@ const maxHoles = 4096
 type hole struct {
 	prev, next *replica.Block // nil: the log begins, or ends, here
 	from, to   int64          // offsets between them; to is what the bytes claim where there is no next
+	junk       bool           // at the end of the log: bytes that are no batch, no zeros and no broken-off batch
 	lost       bool           // the bytes may have been records: not zeros, not a torn end
 	records    int64          // claimed by headers, -1 unknown
 	blocks     int            // damaged ones
@@ -36,6 +37,7 @@ type hole struct {
 	marker     bool           // no bytes: the marker of an aborted transaction, at from, is missing
 	soft       bool           // the block stays if nobody has a better one
 	doubles    []replica.Block
+	unread     []replica.Block // whole by their CRC, with records that cannot be read
 	bytes      int64
 	seg, pos   int64 // where it begins
 
@@ -67,6 +69,7 @@ type surgery struct {
 	cutRecs int64
 	many    bool
 	markers []int64 // offsets of markers of aborted transactions that are missing, ascending
+	unread  places  // of batches whose records cannot be read; nil where too many are to be listed
 }
 
 func (w *work) mendLog() error {
@@ -133,6 +136,7 @@ func (s *surgery) walk() error {
 		}
 	}
 	slices.Sort(s.markers)
+	s.unread = illegibles(s.log)
 	for b, err := range s.log.Blocks(math.MinInt64, math.MaxInt64) {
 		if err != nil {
 			return err
@@ -162,6 +166,9 @@ func (s *surgery) block(b *replica.Block) {
 		return
 	case b.Flaws&bad != 0 || b.Base < segBase:
 		s.flawed(b)
+		return
+	case s.unread.has(b):
+		s.illegible(b)
 		return
 	}
 	s.close(b.Segment, b)
@@ -260,7 +267,9 @@ func (s *surgery) close(seg int, next *replica.Block) {
 		}
 		if end > s.at[i] {
 			if s.cutFrom < 0 {
-				s.open(i, s.at[i]).bytes += end - s.at[i]
+				h := s.open(i, s.at[i])
+				h.bytes += end - s.at[i]
+				h.junk = h.junk || next == nil && s.junkIn(i, s.at[i], end)
 			}
 			s.at[i] = end
 		}
@@ -274,7 +283,7 @@ func (s *surgery) close(seg int, next *replica.Block) {
 		return
 	}
 	s.pending = nil
-	if next == nil && h.blocks == 1 && s.tail[len(s.tail)-1] < s.size[len(s.size)-1] {
+	if next == nil && h.blocks == 1 && len(h.unread) == 0 && s.tail[len(s.tail)-1] < s.size[len(s.size)-1] {
 		h.lost = false // the batch whose end never reached the disk: zeros, or nothing, follow where it breaks off
 	}
 	if next != nil {
@@ -282,6 +291,20 @@ func (s *surgery) close(seg int, next *replica.Block) {
 		h.next, h.to = &x, max(x.Base, h.from)
 	}
 	s.note(h)
+}
+
+// junkIn reports whether some of the bytes [from, to) of a segment are neither batch nor zeros nor a
+// batch that breaks off.
+func (s *surgery) junkIn(segment int, from, to int64) bool {
+	kept := 0
+	for _, a := range s.log.Anomalies.Kept {
+		if a.Kind == replica.JunkBytes {
+			if kept++; a.Segment == segment && a.Position < to && a.Position+a.Length > from {
+				return true
+			}
+		}
+	}
+	return kept < s.log.Anomalies.Counts[replica.JunkBytes]
 }
 
 // missingMarkers makes holes of the markers that are missing right before a batch.

@@ -37,11 +37,14 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 		}
 	}
 	var zeros, choices int64
+	read, unread := false, false // of batches whose records cannot be read: taken from a sibling, cut out
+	junk := false                // at the end
 	var reach int64 = -1
 	for _, h := range s.holes {
 		switch {
 		case len(h.taken) > 0:
 			a.Kind = stronger(a.Kind, TakeRange)
+			read = read || len(h.unread) > 0
 			if !h.soft {
 				at(h.from)
 			}
@@ -59,6 +62,14 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 			if h.records > 0 && h.records <= h.to-h.from {
 				l.Records = &h.records
 			}
+			if len(h.unread) == h.blocks {
+				unread = true
+				l.Note = "the CRC is right, and the records cannot all be read"
+				a.Loses = append(a.Loses, l)
+				does = append(does, fmt.Sprintf("%s whose records cannot be read, at offsets %d–%d, %s to lost+found (%d bytes), what stands around stays",
+					plural(h.blocks, "batch", "batches"), h.from, h.to-1, map[bool]string{true: "goes", false: "go"}[h.blocks == 1], h.bytes))
+				continue
+			}
 			a.Loses = append(a.Loses, l)
 			does = append(does, fmt.Sprintf("the damaged batches at offsets %d–%d go to lost+found (%d bytes), what stands around them stays", h.from, h.to-1, h.bytes))
 		case h.next != nil && h.next.Segment == int(h.seg):
@@ -70,6 +81,17 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 			if len(h.doubles) == 0 {
 				does = append(does, fmt.Sprintf("%d bytes that hold no record go from between offsets %d and %d", h.bytes, h.from-1, h.next.Base))
 			}
+		case (h.lost || h.junk) && h.next == nil && len(h.doubles) == 0:
+			l, err := s.junk(h)
+			if err != nil {
+				return err
+			}
+			if a.Kind, a.Confirm = stronger(a.Kind, Quarantine), true; l != nil {
+				a.Loses = append(a.Loses, *l)
+			}
+			at(h.from)
+			junk = true
+			does = append(does, fmt.Sprintf("%d bytes that are no batch go to lost+found from the end; the log ends at offset %d", h.bytes, h.from))
 		case h.bytes > 0 && len(h.doubles) == 0:
 			zeros += h.bytes
 			if h.next == nil {
@@ -122,8 +144,15 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 	switch {
 	case a.Kind == TakeRange:
 		a.Why += "; the batches on both sides are the same there, and its batches pass their CRC"
+		if read {
+			a.Why += ", have the same offsets and leader epoch, and can be read"
+		}
 	case a.Kind == Quarantine && choices > 0:
 		a.Why += "; no other replica here tells which of the two is right, so this is a choice: export both first"
+	case a.Kind == Quarantine && a.Confirm && junk:
+		a.Why += "; these are not the zeros or the broken-off batch that a crash leaves. If they are what another program wrote, or encrypted, the log may be elsewhere: look there first"
+	case a.Kind == Quarantine && a.Confirm && unread:
+		a.Why += "; no other replica here has them readable with the same batches on both sides. A broker serves such a batch, and consumers fail on it until they skip its offsets. kafsck export gives out what can be read of it: do that first"
 	case a.Kind == Quarantine && a.Confirm:
 		a.Why += "; no other replica here has these offsets whole with the same batches on both sides"
 	case a.Kind == CutTail:
@@ -166,6 +195,8 @@ func (s *surgery) answers(x *found) bool {
 		return slices.ContainsFunc(s.holes, func(h *hole) bool { return h.soft && len(h.taken) > 0 })
 	case "segment-gap", "index-orphan":
 		return slices.ContainsFunc(s.holes, func(h *hole) bool { return h.gap && len(h.taken) > 0 })
+	case "inner-record-invalid":
+		return s.unread != nil
 	case "txn-data-without-marker":
 		found := 0
 		for _, h := range s.holes {
@@ -264,6 +295,9 @@ func (s *surgery) assemble() ([]result, error) {
 // it. It would make the log end where it begins, and hide that offsets are missing; a start that cuts
 // a segment takes those behind it away as well.
 func (s *surgery) beyond(base int64, i, last int) bool {
+	if last < 0 { // no batch is left at all: an empty log begins, and ends, where the first segment does
+		return i > 0 && len(s.holes) > 0 && s.holes[len(s.holes)-1].next == nil && !s.holes[len(s.holes)-1].soft
+	}
 	return last >= 0 && i > last && s.last != nil && base > s.last.Next() && len(s.holes) > 0 && s.holes[len(s.holes)-1].next == nil && !s.holes[len(s.holes)-1].soft
 }
 

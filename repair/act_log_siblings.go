@@ -69,13 +69,14 @@ func (h *hole) enclosed(o *incident.Copy, each func(b *replica.Block) bool) (boo
 // between are a sibling's batches in a hole, nil where it does not prove them.
 func (s *surgery) between(h *hole, o *incident.Copy) ([]replica.Block, error) {
 	h.batches = 0
+	fit := h.readable(o)
 	var taken []replica.Block // neighbours of one epoch as one
 	epoch, at := int32(-1), int64(math.MinInt64)
 	if h.prev != nil {
 		epoch, at = h.prev.Epoch, h.prev.Next()
 	}
 	ok, err := h.enclosed(o, func(b *replica.Block) bool {
-		if b.Epoch < epoch || b.Epoch > h.next.Epoch || b.Base < at || b.Legacy != h.next.Legacy || len(taken) > maxHoles {
+		if !fit.takes(b) || b.Epoch < epoch || b.Epoch > h.next.Epoch || b.Base < at || b.Legacy != h.next.Legacy || len(taken) > maxHoles {
 			return false
 		}
 		if k := len(taken) - 1; k >= 0 && b.Epoch == epoch && follows(&taken[k], b) && !s.begins(taken[k].Base, b.Base) {
@@ -88,7 +89,7 @@ func (s *surgery) between(h *hole, o *incident.Copy) ([]replica.Block, error) {
 		epoch, at = b.Epoch, b.Next()
 		return true
 	})
-	if !ok || len(taken) == 0 || !s.log.Sparse && !o.Log.Sparse && (at != h.next.Base || h.prev != nil && taken[0].Base != h.prev.Next()) {
+	if !ok || len(taken) == 0 || !fit.all() || !s.log.Sparse && !o.Log.Sparse && (at != h.next.Base || h.prev != nil && taken[0].Base != h.prev.Next()) {
 		return nil, err
 	}
 	return taken, nil
@@ -152,6 +153,26 @@ func (w *work) holders(from, to int64) ([]int32, error) {
 		}
 	}
 	return out, nil
+}
+
+// junk is what goes with bytes at the end of a log that are no batch: the offsets up to the high
+// watermark, as this copy once had them, nil none.
+func (s *surgery) junk(h *hole) (*PlanLoss, error) {
+	hw, ok := s.t.dir.HighWatermarks.Line(s.dir)
+	if !ok || hw <= h.from {
+		return nil, nil
+	}
+	l := &PlanLoss{From: h.from, To: hw, HeldBy: []int32{}, Note: "no batch stands there; the high watermark says that there were records, and that they were committed"}
+	for _, o := range s.others() {
+		has, err := s.continues(o, h.from, hw)
+		if err != nil {
+			return nil, err
+		}
+		if has && o.Broker.Known && o.Broker.ID >= 0 && !slices.Contains(l.HeldBy, o.Broker.ID) {
+			l.HeldBy = append(l.HeldBy, o.Broker.ID)
+		}
+	}
+	return l, nil
 }
 
 // torn tells of a batch whose end never reached this copy, although it was committed: by the header

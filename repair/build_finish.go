@@ -51,6 +51,7 @@ func (b *builder) finish() error {
 	for i := range b.plan.Promises {
 		b.plan.Promises[i].Root = old[b.plan.Promises[i].Root].index
 	}
+	b.plan.tie()
 	for i := range b.plan.Left {
 		if r := b.plan.Left[i].Root; r != nil {
 			if n := old[*r].index; n >= 0 {
@@ -61,6 +62,20 @@ func (b *builder) finish() error {
 		}
 	}
 	return b.hash()
+}
+
+// tie says of each promise which actions it rests on.
+func (p *Plan) tie() {
+	for i := range p.Promises {
+		x := &p.Promises[i]
+		x.Actions = []string{}
+		for j := range p.Actions {
+			a := &p.Actions[j]
+			if a.Root == x.Root && (a.Dir == x.Dir || a.Partition == x.Partition || a.Partition == "" && a.Dir == "") {
+				x.Actions = append(x.Actions, a.ID)
+			}
+		}
+	}
 }
 
 // hashing is a file to hash.

@@ -12,8 +12,8 @@ import (
 // step is a piece that may go on from another one, and how much speaks for it.
 type step struct {
 	a, b  *run
-	score int
-	why   string
+	score int32
+	hole  bool // a producer's distance of offset and sequence speaks for it
 }
 
 // What speaks for a step, and against it. A step is taken if it has at least enough, and margin more
@@ -66,35 +66,40 @@ func (c *carving) differ(a, b *run) bool {
 	return c.offers[a][b] || a.name != "" && b.name != "" && a.name != b.name
 }
 
-// round takes the steps that nothing rivals, and reports whether there were any.
+// round takes the steps that nothing rivals, and reports whether there were any. There may be millions of
+// steps, of which each piece is asked for its two best alone.
 func (c *carving) round() bool {
-	steps := c.steps()
-	best, second := map[*run]int{}, map[*run]int{}
-	bestTo, secondTo := map[*run]int{}, map[*run]int{}
-	note := func(best, second map[*run]int, r *run, score int) {
+	type rank struct{ best, second int32 }
+	from, to := make([]rank, len(c.runs)), make([]rank, len(c.runs))
+	note := func(r *rank, score int32) {
 		switch {
-		case score > best[r]:
-			second[r], best[r] = best[r], score
-		case score > second[r]:
-			second[r] = score
+		case score > r.best:
+			r.second, r.best = r.best, score
+		case score > r.second:
+			r.second = score
 		}
 	}
-	for i := range steps {
-		note(best, second, steps[i].a, steps[i].score)
-		note(bestTo, secondTo, steps[i].b, steps[i].score)
-	}
+	heads := c.headsByOffset()
+	c.steps(heads, func(s step) {
+		note(&from[s.a.index], s.score)
+		note(&to[s.b.index], s.score)
+	})
+	var steps []step
+	c.steps(heads, func(s step) {
+		a, b := from[s.a.index], to[s.b.index]
+		if s.score >= enough && s.score == a.best && s.score == b.best && s.score-a.second >= margin && s.score-b.second >= margin {
+			steps = append(steps, s)
+		}
+	})
 	slices.SortStableFunc(steps, func(x, y step) int {
 		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.a.index, y.a.index), cmp.Compare(x.b.index, y.b.index))
 	})
 	taken := false
 	for i := range steps {
-		s := &steps[i]
-		if s.score < enough || s.a.next != nil || s.b.prev != nil || s.score != best[s.a] || s.score != bestTo[s.b] ||
-			s.score-second[s.a] < margin || s.score-secondTo[s.b] < margin || !c.chainFits(s.a, s.b) {
-			continue
+		if s := &steps[i]; s.a.next == nil && s.b.prev == nil && c.chainFits(s.a, s.b) {
+			c.link(s.a, s.b, c.whyStep(s))
+			taken = true
 		}
-		c.link(s.a, s.b, s.why)
-		taken = true
 	}
 	return taken
 }
@@ -119,141 +124,165 @@ func (c *carving) chainFits(a, b *run) bool {
 	return true
 }
 
-// steps are those between pieces that have none yet.
-func (c *carving) steps() []step {
-	begins := map[int64][]*run{}
-	byKey := map[producerKey][]*run{}
+// headsByOffset are the pieces that go on from none, by their first offset.
+func (c *carving) headsByOffset() []*run {
+	var heads []*run
 	for _, r := range c.runs {
-		if r.copyOf != nil {
-			continue
-		}
-		if r.prev == nil {
-			if list := begins[r.from]; len(list) <= maxSteps {
-				begins[r.from] = append(list, r)
-			}
-		}
-		if len(r.heads) == 1 && len(r.tails) == 1 && r.heads[0].id == r.tails[0].id && r.heads[0].epoch == r.tails[0].epoch && r.heads[0].shift == r.tails[0].shift {
-			k := producerKey{r.heads[0].id, r.heads[0].epoch, r.heads[0].shift}
-			byKey[k] = append(byKey[k], r)
+		if r.copyOf == nil && r.prev == nil {
+			heads = append(heads, r)
 		}
 	}
-	var out []step
-	add := func(a, b *run) {
+	slices.SortFunc(heads, func(x, y *run) int { return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(x.index, y.index)) })
+	return heads
+}
+
+// steps tells of those between pieces that have none yet.
+func (c *carving) steps(heads []*run, each func(step)) {
+	add := func(a, b *run, more int32) {
 		if a == b || a.copyOf != nil || a.next != nil || b.prev != nil || b.from < a.to || b.magic[0] < a.magic[1] || c.differ(a, b) {
 			return
 		}
-		s := step{a: a, b: b}
-		c.weigh(&s)
-		out = append(out, s)
+		score := c.weigh(a, b)
+		each(step{a, b, max(score, math.MinInt32/2) + more, more > 0})
 	}
 	for _, a := range c.runs {
-		if a.next == nil && a.copyOf == nil && len(begins[a.to]) <= maxSteps {
-			for _, b := range begins[a.to] {
-				add(a, b)
+		if a.next == nil && a.copyOf == nil {
+			i, _ := slices.BinarySearchFunc(heads, a.to, func(r *run, offset int64) int { return cmp.Compare(r.from, offset) })
+			if k := i + maxSteps; k >= len(heads) || heads[k].from != a.to {
+				for ; i < len(heads) && heads[i].from == a.to; i++ {
+					add(a, heads[i], 0)
+				}
 			}
 		}
 		// Over a hole only where the bytes go on inside a block of the file system.
 		if t := a.touches; t != nil && a.prev == nil && a.copyOf == nil && a.from > t.to && a.pos%fileBlock != 0 &&
 			a.from-t.to <= max(t.to-t.from, a.to-a.from, smallHole) {
-			add(t, a)
+			add(t, a, 0)
 		}
 	}
-	for _, list := range byKey {
-		slices.SortFunc(list, func(x, y *run) int { return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(x.index, y.index)) })
-		apart := true
-		for i := 1; i < len(list); i++ {
-			apart = apart && list[i].from >= list[i-1].to
+	c.producerSteps(add)
+}
+
+// producerSteps are those over holes between the only pieces in which a producer has one distance of
+// offset and sequence number.
+func (c *carving) producerSteps(add func(a, b *run, more int32)) {
+	var list []*run // of one producer alone
+	for _, r := range c.runs {
+		if r.copyOf == nil && len(r.heads) == 1 && len(r.tails) == 1 && r.heads[0].key() == r.tails[0].key() {
+			list = append(list, r)
 		}
-		if !apart {
-			continue // a producer that writes to several partitions alike
+	}
+	slices.SortFunc(list, func(x, y *run) int {
+		a, b := &x.heads[0], &y.heads[0]
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.shift, b.shift), cmp.Compare(x.from, y.from), cmp.Compare(x.index, y.index))
+	})
+	for len(list) > 0 {
+		n, apart := 1, true
+		for ; n < len(list) && list[n].heads[0].key() == list[0].heads[0].key(); n++ {
+			apart = apart && list[n].from >= list[n-1].to
 		}
-		for i := 1; i < len(list); i++ {
+		for i := 1; i < n && apart; i++ { // else a producer that writes to several partitions alike
 			if a, b := list[i-1], list[i]; b.from > a.to {
-				n := len(out)
-				add(a, b)
-				if len(out) > n {
-					out[n].score += forProducer
-					out[n].why = fmt.Sprintf("producer %d has the same distance of offset and sequence number on both sides of offsets %d–%d, and nowhere else", list[i].heads[0].id, a.to, b.from-1)
-				}
+				add(a, b, forProducer)
 			}
 		}
+		list = list[n:]
 	}
-	return out
 }
 
 // weigh adds up what speaks for a step and against it.
-func (c *carving) weigh(s *step) {
-	a, b := s.a, s.b
+func (c *carving) weigh(a, b *run) int32 {
+	score := int32(0)
 	exact := b.from == a.to
 	if exact {
 		switch crc, length, torn := c.behind(a); {
 		case b.touches == a:
-			s.score += forExact
+			score += forExact
 		case torn && crc == b.crc && length == b.length:
-			s.score += forHeader
+			score += forHeader
 		case torn: // the log of a has another batch there
-			s.score = math.MinInt32
-			return
+			return math.MinInt32
 		case c.begins(b):
-			s.score += forExact
+			score += forExact
 		default:
-			s.score += forOffset
+			score += forOffset
 		}
-		s.why = fmt.Sprintf("offset %d follows on offset %d", b.from, b.from-1)
-	} else {
-		s.why = fmt.Sprintf("the bytes go on at once behind offset %d, with offset %d", a.to-1, b.from)
 	}
 	if b.touches == a {
 		if b.pos%fileBlock != 0 {
-			s.score += forTouching
+			score += forTouching
 		} else {
-			s.score++
-		}
-		if exact {
-			s.why += ", at the next byte"
+			score++
 		}
 	}
 	switch {
 	case a.epoch1 < 0 || b.epoch0 < 0:
 	case b.epoch0 == a.epoch1:
-		s.score += forEpoch
+		score += forEpoch
 	case b.epoch0 < a.epoch1 && b.touches == a:
-		s.score += againstEpoch
-		s.why += fmt.Sprintf(", though the leader epoch goes back from %d to %d", a.epoch1, b.epoch0)
+		score += againstEpoch
 	case b.epoch0 < a.epoch1:
-		s.score = math.MinInt32
-		return
+		return math.MinInt32
 	}
 	if a.last >= 0 && b.first >= 0 {
 		switch d := b.first - a.last; {
 		case d >= -60_000:
-			s.score += forTime
+			score += forTime
 		case d < -3_600_000:
-			s.score += againstTime
+			score += againstTime
 		}
 		if a.appendTime != b.appendTime {
-			s.score += againstType
+			score += againstType
 		}
 	}
 	if a.codecs&b.codecs != 0 {
-		s.score += forCodec
+		score += forCodec
 	}
-	for _, t := range a.tails {
-		i := slices.IndexFunc(b.heads, func(h sequence) bool { return h.id == t.id && h.epoch == t.epoch })
-		if i < 0 {
-			continue
-		}
-		switch h := b.heads[i]; {
+	if t, h := a.meets(b); h != nil {
+		switch {
 		case h.base == t.base:
-			s.score += forSequence
-			s.why += fmt.Sprintf(", and so does sequence number %d of producer %d", h.base, h.id)
+			score += forSequence
 		case h.base > t.base && exact:
-			s.score += againstHole
+			score += againstHole
 		case h.base < t.base && h.base != 0:
-			s.score += againstSequence
+			score += againstSequence
 		}
-		break
 	}
+	return score
+}
+
+// meets is the first producer that wrote at the end of a and at the beginning of b, nil none.
+func (a *run) meets(b *run) (tail, head *sequence) {
+	for i := range a.tails {
+		for k := range b.heads {
+			if t, h := &a.tails[i], &b.heads[k]; h.id == t.id && h.epoch == t.epoch {
+				return t, h
+			}
+		}
+	}
+	return nil, nil
+}
+
+// whyStep says what speaks for a step.
+func (c *carving) whyStep(s *step) string {
+	a, b := s.a, s.b
+	if s.hole {
+		return fmt.Sprintf("producer %d has the same distance of offset and sequence number on both sides of offsets %d–%d, and nowhere else", b.heads[0].id, a.to, b.from-1)
+	}
+	why := fmt.Sprintf("the bytes go on at once behind offset %d, with offset %d", a.to-1, b.from)
+	if b.from == a.to {
+		why = fmt.Sprintf("offset %d follows on offset %d", b.from, b.from-1)
+		if b.touches == a {
+			why += ", at the next byte"
+		}
+	}
+	if b.touches == a && a.epoch1 >= 0 && b.epoch0 >= 0 && b.epoch0 < a.epoch1 {
+		why += fmt.Sprintf(", though the leader epoch goes back from %d to %d", a.epoch1, b.epoch0)
+	}
+	if t, h := a.meets(b); h != nil && h.base == t.base {
+		why += fmt.Sprintf(", and so does sequence number %d of producer %d", h.base, h.id)
+	}
+	return why
 }
 
 // behind reads the header that stands behind a piece, if it continues its offsets: of a batch that

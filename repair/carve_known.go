@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -183,7 +184,7 @@ func (c *carving) vote(sig uint64, tally map[*run]int64) {
 }
 
 // named gives a log the name that its batches prove, or that its place does.
-func (c *carving) named(l *CarvedLog, chain []*run, rivals map[knownEdge]int) {
+func (c *carving) named(l *CarvedLog, chain []*run, rivals []int) {
 	var votes int64
 	for _, r := range chain {
 		if r.name != "" {
@@ -211,18 +212,15 @@ func (c *carving) named(l *CarvedLog, chain []*run, rivals map[knownEdge]int) {
 			return
 		}
 	}
-	fits := c.fitting(chain)
-	names := map[string]bool{}
-	for _, e := range fits {
-		names[e.name] = true
-	}
-	if len(names) != 1 || rivals[fits[0]] > 1 {
-		if len(fits) > 0 {
-			l.Doubts = append(l.Doubts, fmt.Sprintf("offset %d is where %s ends or has a hole, but not that one alone, or other pieces fit there too", chain[0].from, fits[0].name))
-		}
+	fits, more := c.fitting(chain)
+	if len(fits) == 0 {
 		return
 	}
-	e := fits[0]
+	e := &c.edges[fits[0]]
+	if more || rivals[fits[0]] > 1 || slices.ContainsFunc(fits, func(i int32) bool { return c.edges[i].name != e.name }) {
+		l.Doubts = append(l.Doubts, fmt.Sprintf("offset %d is where %s ends or has a hole, but not that one alone, or other pieces fit there too", chain[0].from, e.name))
+		return
+	}
 	l.Partition, l.TopicID = e.name, e.id
 	l.Named = fmt.Sprintf("it begins at offset %d, where %s ends, and no other log of the PATHs ends or has a hole there", e.at, e.who)
 	if e.to >= 0 {
@@ -231,17 +229,45 @@ func (c *carving) named(l *CarvedLog, chain []*run, rivals map[knownEdge]int) {
 	l.Assumed = append(l.Assumed, "the name: "+l.Named)
 }
 
-// fitting are the ends and holes of known logs that a chain fits into exactly.
-func (c *carving) fitting(chain []*run) []knownEdge {
-	first, last := chain[0], chain[len(chain)-1]
-	var out []knownEdge
-	for _, e := range c.edges {
-		if first.epoch0 >= 0 && e.epoch > first.epoch0 {
-			continue
-		}
-		if e.at == first.from && (e.to < 0 || last.to <= e.to) || e.to >= 0 && e.to == last.to && first.from >= e.at {
-			out = append(out, e)
+// edgeOrder finds the edges by an offset.
+type edgeOrder struct {
+	byAt, byTo []int32
+}
+
+// maxFitting bounds how many edges at one offset are asked: where more logs end, none is the only one.
+const maxFitting = 64
+
+func (c *carving) sortEdges() {
+	for i := range c.edges {
+		c.order.byAt = append(c.order.byAt, int32(i))
+		if c.edges[i].to >= 0 {
+			c.order.byTo = append(c.order.byTo, int32(i))
 		}
 	}
-	return out
+	slices.SortStableFunc(c.order.byAt, func(a, b int32) int { return cmp.Compare(c.edges[a].at, c.edges[b].at) })
+	slices.SortStableFunc(c.order.byTo, func(a, b int32) int { return cmp.Compare(c.edges[a].to, c.edges[b].to) })
+}
+
+// fitting are the ends and holes of known logs, as indexes of edges, that a chain fits into exactly. more:
+// there are so many at its offset that not all were asked.
+func (c *carving) fitting(chain []*run) (out []int32, more bool) {
+	first, last := chain[0], chain[len(chain)-1]
+	ask := func(order []int32, offset int64, at func(e *knownEdge) int64) {
+		i, _ := slices.BinarySearchFunc(order, offset, func(k int32, offset int64) int { return cmp.Compare(at(&c.edges[k]), offset) })
+		for n := 0; i < len(order) && at(&c.edges[order[i]]) == offset; i, n = i+1, n+1 {
+			if n == maxFitting {
+				more = true
+				return
+			}
+			e := &c.edges[order[i]]
+			if (first.epoch0 < 0 || e.epoch <= first.epoch0) &&
+				(e.at == first.from && (e.to < 0 || last.to <= e.to) || e.to >= 0 && e.to == last.to && first.from >= e.at) {
+				out = append(out, order[i])
+			}
+		}
+	}
+	ask(c.order.byAt, first.from, func(e *knownEdge) int64 { return e.at })
+	ask(c.order.byTo, last.to, func(e *knownEdge) int64 { return e.to })
+	slices.Sort(out)
+	return slices.Compact(out), more
 }

@@ -17,31 +17,33 @@ const maxTold = 8
 
 // tell makes logs of the chains.
 func (c *carving) tell() {
-	var chains [][]*run
+	heads := c.headsByOffset()
+	slices.SortFunc(heads, func(x, y *run) int { return cmp.Compare(x.index, y.index) })
+	chainOf := func(r *run) (chain []*run) {
+		for ; r != nil; r = r.next {
+			chain = append(chain, r)
+		}
+		return chain
+	}
 	for _, r := range c.runs {
 		if r.copyOf != nil {
 			c.told.Again += r.batches
-			continue
 		}
-		if r.prev != nil {
-			continue
-		}
-		var chain []*run
-		for x := r; x != nil; x = x.next {
-			chain = append(chain, x)
-		}
-		chains = append(chains, chain)
 	}
-	rivals := map[knownEdge]int{}
-	for _, chain := range chains {
-		if !slices.ContainsFunc(chain, func(r *run) bool { return r.name != "" }) {
-			for _, e := range c.fitting(chain) {
+	c.sortEdges()
+	rivals := make([]int, len(c.edges))
+	for _, r := range heads {
+		if chain := chainOf(r); !slices.ContainsFunc(chain, func(r *run) bool { return r.name != "" }) {
+			fits, _ := c.fitting(chain)
+			for _, e := range fits {
 				rivals[e]++
 			}
 		}
 	}
-	owner := map[*run]int{}
-	for _, chain := range chains {
+	owner := make([]int, len(c.runs))
+	c.told.Logs = make([]CarvedLog, 0, len(heads))
+	for _, r := range heads {
+		chain := chainOf(r)
 		l := c.log(chain)
 		c.named(&l, chain, rivals)
 		c.told.Logs = append(c.told.Logs, l)
@@ -60,7 +62,7 @@ func (c *carving) tell() {
 			l.Doubts = append(l.Doubts, "another log here has the name too: another history of the partition, or a part that nothing joins to it")
 		}
 		for _, p := range l.Pieces {
-			owner[p.of] = l.Number
+			owner[p.of.index] = l.Number
 		}
 	}
 	n := 0
@@ -77,9 +79,6 @@ func (c *carving) tell() {
 	for i := range c.told.Apart {
 		p := &c.told.Apart[i]
 		*p = pieceOf(p.of)
-	}
-	if c.told.Logs == nil {
-		c.told.Logs = []CarvedLog{}
 	}
 }
 
@@ -169,7 +168,7 @@ func (c *carving) log(chain []*run) CarvedLog {
 }
 
 // clashes tells with which other logs a log shares offsets and, at the beginning, batches.
-func (c *carving) clashes(l *CarvedLog, owner map[*run]int) {
+func (c *carving) clashes(l *CarvedLog, owner []int) {
 	seen := map[int]bool{}
 	var with []int
 	for _, p := range l.Pieces {
@@ -177,7 +176,7 @@ func (c *carving) clashes(l *CarvedLog, owner map[*run]int) {
 			for o.copyOf != nil {
 				o = o.copyOf
 			}
-			if n := owner[o]; n > 0 && n != l.Number && !seen[n] {
+			if n := owner[o.index]; n > 0 && n != l.Number && !seen[n] {
 				seen[n] = true
 				with = append(with, n)
 			}

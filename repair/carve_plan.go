@@ -1,8 +1,6 @@
 package repair
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -39,9 +37,10 @@ func (t *Carving) Plan(opt CarvePlanOptions) (*Plan, error) {
 	p.Roots = []Root{{Name: "salvaged", New: true, Partition: true}, source}
 	p.Inputs = []PlanInput{{Root: 1, File: name, Size: t.Size, SHA256: t.SHA256}}
 	p.Salvaged = &Salvaged{Type: "salvage", Version: 1, Partitions: []SalvagedPartition{}}
+	ids := t.topicIDs()
 	for i := range t.Logs {
 		l := &t.Logs[i]
-		n := l.newLog(name)
+		n := l.newLog(name, t.SHA256, ids)
 		a := Action{ID: fmt.Sprintf("a%d", len(p.Actions)+1), Kind: SalvageLog, Partition: l.Dir, Dir: l.Dir, Findings: []string{}, Loses: []PlanLoss{},
 			Does:  fmt.Sprintf("%s of %s, offsets %d–%d, from %s", plural(int(l.Batches), "batch", "batches"), l.what(), l.From, l.To-1, plural(len(l.Pieces), "place", "places")),
 			Why:   "their CRCs verify; " + l.because(),
@@ -56,6 +55,10 @@ func (t *Carving) Plan(opt CarvePlanOptions) (*Plan, error) {
 			Does: plural(len(keep), "run", "runs") + " of batches that are no data of a log here go to lost+found",
 			Why:  "they are snapshots of the cluster metadata, or lie in the bytes of damaged batches, or nothing bears out their offsets, or nothing but a CRC over few bytes speaks for them", Undo: "nothing of the input was changed"})
 	}
+	p.tie()
+	if err := p.nameByContent(); err != nil {
+		return nil, err
+	}
 	return p, p.Validate()
 }
 
@@ -65,19 +68,6 @@ func sourceName(name string) string {
 		return "scanned"
 	}
 	return name
-}
-
-// madeUpID is a topic id that no topic has, as Kafka's Uuid.randomUuid makes one: its text begins
-// with no dash.
-func madeUpID() string {
-	for {
-		var id [16]byte
-		rand.Read(id[:])
-		id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
-		if s := base64.RawURLEncoding.EncodeToString(id[:]); s[0] != '-' {
-			return s
-		}
-	}
 }
 
 func (l *CarvedLog) what() string {
@@ -97,12 +87,28 @@ func (l *CarvedLog) because() string {
 	return "they go on from each other; of which partition they are is not known"
 }
 
-// newLog lays the pieces of a log into segments.
-func (l *CarvedLog) newLog(file string) newLog {
+// topicIDs are the ids of the topics by the names that the PATHs gave.
+func (t *Carving) topicIDs() map[string]string {
+	ids := map[string]string{}
+	for i := range t.Logs {
+		l := &t.Logs[i]
+		if d, err := logdir.ParseDirName(l.Dir); err == nil && l.Partition == l.Dir && l.TopicID != "" {
+			ids[d.Topic] = l.TopicID
+		}
+	}
+	return ids
+}
+
+// newLog lays the pieces of a log into segments. sum is the SHA-256 of the file. An id that is made up
+// is one for all directories of a topic: different ones would be an error of ours.
+func (l *CarvedLog) newLog(file, sum string, ids map[string]string) newLog {
 	d, _ := logdir.ParseDirName(l.Dir)
 	n := newLog{Topic: d.Topic, Partition: d.Partition, Epochs: l.Epochs, Start: l.From, End: l.To}
 	if n.TopicID = l.TopicID; l.Partition != l.Dir || n.TopicID == "" {
-		n.TopicID = madeUpID() // without one a broker calls the directory a stray one
+		n.TopicID = madeUpID(sum, d.Topic) // without one a broker calls the directory a stray one
+		if id := ids[d.Topic]; id != "" && l.Partition == l.Dir {
+			n.TopicID = id
+		}
 	}
 	for _, p := range l.Pieces {
 		r := p.of

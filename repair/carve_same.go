@@ -295,11 +295,3 @@ func (h *headers) bytes(pos, n int64) []byte {
 	}
 	return h.buf[pos-h.at:][:n]
 }
-
-// producerKey is what one producer alone gives the batches of one partition, as long as no other one
-// writes there: the distance of offset and sequence.
-type producerKey struct {
-	id    int64
-	epoch int16
-	shift int64
-}

@@ -1,5 +1,7 @@
 package repair
 
+import "slices"
+
 // DoneVersion is the version of repair.json and of lost+found/manifest.json.
 const DoneVersion = 1
 
@@ -23,13 +25,11 @@ type Done struct {
 }
 
 // Complete reports whether nothing of the plan is open, and a broker starts on the result.
-func (d *Done) Complete() bool {
-	for _, s := range d.Starts {
-		if !s.OK {
-			return false
-		}
-	}
-	return len(d.NotDone) == 0
+func (d *Done) Complete() bool { return d.OK() && len(d.NotDone) == 0 }
+
+// OK reports whether every broker of the result starts on it.
+func (d *Done) OK() bool {
+	return !slices.ContainsFunc(d.Starts, func(s DoneStart) bool { return !s.OK })
 }
 
 // NotDone is an action that was not carried out.

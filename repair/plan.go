@@ -23,13 +23,15 @@ const PlanVersion = 1
 type Plan struct {
 	Type    string    `json:"type"`    // "repair-plan"
 	Version int       `json:"version"` // PlanVersion
-	ID      string    `json:"id"`      // 16 hexadecimal digits; names the journal and the backup
+	ID      string    `json:"id"`      // 16 hexadecimal digits; names the journal, the backup, and what a stopped run leaves
 	Made    time.Time `json:"made"`
 	Kafsck  string    `json:"kafsck"` // the version that made it
 	Kafka   string    `json:"kafka"`  // the release whose start is promised, such as "4.3"
 	// KafkaWhy is what speaks for that release where nobody named it, and it is not the newest.
 	KafkaWhy string `json:"kafkaWhy,omitempty"`
 
+	// Paths are the PATHs that it was made from, as they were typed: OUT must lie in none of them.
+	Paths   []string    `json:"paths,omitempty"`
 	Roots   []Root      `json:"roots"`
 	Inputs  []PlanInput `json:"inputs"`
 	Actions []Action    `json:"actions"`
@@ -227,4 +229,7 @@ type Promise struct {
 	// left out; nil where they cannot be told from the headers.
 	Records *int64     `json:"records"`
 	Epochs  [][2]int64 `json:"epochs"` // as Kafka holds them: epoch, start offset
+	// Actions are the IDs of those that it rests on: of the partition, and of the log directory
+	// itself. With one of them left out, or taken out of the plan, nothing is promised here.
+	Actions []string `json:"actions"`
 }

@@ -18,8 +18,9 @@ type SalvageOptions struct {
 	Kafsck string         // the version that makes the plan
 	Kafka  broker.Version // the release whose start is promised
 	Now    time.Time
-	// Prefer is the broker, by id or name, whose line is followed wherever it has a copy; "" none.
-	Prefer string
+	// Prefer are the brokers among the inputs, copies of one, whose line is followed wherever they have
+	// a whole batch; nil none.
+	Prefer []*logdir.Broker
 	// Typed is how the user would type a shown path; nil: the absolute path.
 	Typed func(shown string) string
 	// Seen is told of every partition before it is salvaged; nil: nobody.
@@ -55,7 +56,10 @@ type SalvagedPartition struct {
 	Bytes   int64        `json:"bytes"`
 	Epochs  [][2]int64   `json:"epochs"` // epoch, start offset
 	Copies  []SalvagedOf `json:"copies"`
-	Gaps    []Gap        `json:"gaps"`
+	// Other and Unproven are those of the copies together, each batch once; nil none.
+	Other    *Apart `json:"otherLine"`
+	Unproven *Apart `json:"unproven"`
+	Gaps     []Gap  `json:"gaps"`
 	// Cleaned counts the holes between batches that compaction explains; no record is missed there.
 	Cleaned int `json:"cleaned"`
 	// HighWatermark is the line that the result has, nil none; HighWatermarkWhy says where it is from.
@@ -212,6 +216,9 @@ func Salvage(ctx context.Context, inc *incident.Incident, opt SalvageOptions) (*
 		if x := &b.plan.Salvaged.Partitions[i]; x.Root >= 0 {
 			x.Root = b.roots[x.Root].index
 		}
+	}
+	if err := b.plan.nameByContent(); err != nil {
+		return nil, err
 	}
 	return b.plan, b.plan.Validate()
 }

@@ -24,16 +24,18 @@ func (w *salvaging) choose() {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(w.newest(b), w.newest(a)), cmp.Compare(b.next, a.next),
 			cmp.Compare(a.first, b.first), cmp.Compare(a.copy.Index, b.copy.Index))
 	}
-	if w.opt.Prefer != "" {
+	if len(w.opt.Prefer) > 0 {
 		mine := slices.DeleteFunc(slices.Clone(with), func(x *source) bool {
-			return x.copy.Broker.Name != w.opt.Prefer && !(x.copy.Broker.Known && fmt.Sprint(x.copy.Broker.ID) == w.opt.Prefer)
+			return !slices.Contains(w.opt.Prefer, x.log.Partition.LogDir.Broker)
 		})
 		if len(mine) > 0 {
 			w.ref = slices.MinFunc(mine, better)
 			w.told.Why = fmt.Sprintf("--prefer says so: %s", w.ref.who())
 			return
 		}
-		w.note("broker %s, which --prefer names, has no whole batch of this partition here", w.opt.Prefer)
+		defer func() {
+			w.told.Why = fmt.Sprintf("broker %s, which --prefer names, has no whole batch of this partition here; %s", w.opt.Prefer[0], w.told.Why)
+		}()
 	}
 	absurd := slices.ContainsFunc(with, func(x *source) bool { return w.newest(x) != x.log.Lineage.Latest() })
 	if r := &w.p.Ruling; r.Leader != nil && !(r.Guess && absurd) {

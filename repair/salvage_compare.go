@@ -140,14 +140,18 @@ func (w *salvaging) compare(x *source) ([]lineRun, error) {
 			return nil, err
 		}
 		b := &at.Block
-		for l.ok && l.block.Next() <= b.Base {
+		for l.ok && (at.ok || at.within) && l.block.Next() <= b.Base {
 			c.lo, c.before, c.beforeOf = l.block.Epoch, l.block, w.line[l.at].src
 			l.advance()
 		}
 		meets := l.ok && l.block.Base < b.Next()
 		switch {
 		case !at.ok:
-			if x.zone(b, w.misfit(x, b)); meets && b.Flaws == replica.BadCRC && twins(&l.block, b) {
+			why := w.misfit(x, at)
+			if at.placed {
+				b.Flaws &^= replica.SuspectBase // the offsets are known
+			}
+			if x.zone(b, why); meets && b.Flaws == replica.BadCRC && twins(&l.block, b) {
 				c.anchor(&l.block)
 			}
 		case !meets && w.twin(b) && b.Next() > w.head:
@@ -210,10 +214,14 @@ func twins(l, b *replica.Block) bool {
 }
 
 // misfit says why a block cannot be taken.
-func (w *salvaging) misfit(x *source, b *replica.Block) zoneWhy {
+func (w *salvaging) misfit(x *source, b *look) zoneWhy {
 	switch {
-	case b.Flaws&(replica.BadCRC|replica.Unreadable|replica.SuspectBase) != 0 || b.Base < 0 || b.Last < b.Base:
+	case b.alone:
+		return zoneAlone
+	case b.Flaws&(replica.BadCRC|replica.Unreadable) != 0 || b.Base < 0 || b.Last < b.Base:
 		return zoneDamaged
+	case b.Flaws&replica.SuspectBase != 0:
+		return zoneOffset
 	case b.Base >= x.cut[b.Segment]:
 		return zoneShadow
 	}

@@ -31,8 +31,12 @@ func (w *salvaging) gaps() {
 			continue
 		}
 		for i := range x.zones {
-			if z := &x.zones[i]; x == w.ref && z.why == zoneDamaged && z.from >= o.end && z.from < z.to {
+			switch z := &x.zones[i]; {
+			case x != w.ref || z.from < o.end || z.from >= z.to:
+			case z.why == zoneDamaged || z.why == zoneOffset:
 				w.reach(z.to, "damaged bytes of "+x.who())
+			case z.why == zoneAlone:
+				w.reach(z.to, "a batch of "+x.who()+" of which nothing bears the offset out")
 			}
 		}
 	}
@@ -113,11 +117,11 @@ func (x *source) asked() func(outHole) GapHas {
 		for i := at; i < len(zones) && zones[i].from < h.to; i++ {
 			switch z := &zones[i]; {
 			case z.to <= h.from:
-			case z.why == zoneUnproven:
+			case z.why == zoneUnproven || z.why == zoneAlone:
 				found[0] = true
 			case z.why == zoneOther || z.why == zoneShadow || z.why == zoneDouble:
 				found[1] = true
-			case z.why == zoneDamaged:
+			case z.why == zoneDamaged || z.why == zoneOffset:
 				found[2] = true
 			}
 		}
@@ -148,6 +152,8 @@ var zoneSays = map[zoneWhy]string{
 	zoneUnproven: "nothing proves that they are on the line of the result: no batch that both have lies beside them",
 	zoneCleaned:  "the result has these offsets cleaned, or without what the cleaner took out",
 	zoneDeleted:  "below the log start: these records were deleted on purpose",
+	zoneOffset:   "whole, with an offset that what lies beside it or in other copies denies: no checksum covers it",
+	zoneAlone:    "whole, between damaged bytes, and nothing bears out its offset, which no checksum covers",
 	zoneEpoch:    "the result has the same records with another leader epoch in the batch header",
 }
 
@@ -157,13 +163,13 @@ func (w *salvaging) keep() error {
 		told := &w.told.Copies[x.told]
 		for i := range x.zones {
 			switch z := &x.zones[i]; z.why {
-			case zoneDamaged:
+			case zoneDamaged, zoneOffset:
 				told.Damaged += z.blocks
 			case zoneShadow, zoneDouble:
 				told.Doubles += z.blocks
 			case zoneOther:
 				told.Other = told.Other.add(z)
-			case zoneUnproven:
+			case zoneUnproven, zoneAlone:
 				told.Unproven = told.Unproven.add(z)
 			}
 		}
@@ -181,6 +187,9 @@ func (w *salvaging) keep() error {
 		told := &w.told.Copies[r.src.told]
 		told.Taken += r.blocks
 		told.TakenBytes += r.length
+	}
+	if err := w.countApart(); err != nil {
+		return err
 	}
 	w.keepStrangers()
 	if len(w.edits) == 0 {

@@ -62,8 +62,17 @@ type source struct {
 	waiting     bool   // it has good batches that the line lacks
 	ever        bool   // a batch of it is in the line
 	file        epoch.Cache
-	belied      []replica.Block   // batches behind a hole, at offsets where the epoch file has a later epoch
-	moved       map[[2]int64]bool // segment, position of those that another copy has at other offsets
+
+	doubted bool // some offsets may be wrong: bytes are damaged, or offsets do not go on
+	sparse  bool // there are holes between batches that lie side by side: a cleaner or a salvage took some out
+	packed  bool // some batch is compressed, or may have been
+	// By segment and position: batches whose offsets nothing beside them bears out or which are in a log
+	// with holes, and that something else bears out; or that other copies have at other offsets, which
+	// then are right, or may be.
+	vouched, moved, contested map[[2]int64]bool
+	// The first and the last offset in compressed messages of format 0 or 1, where the header or
+	// the neighbours say another one.
+	inside map[[2]int64][2]int64
 }
 
 // byteRun is a run of bytes of a segment.
@@ -96,6 +105,8 @@ const (
 	zoneCleaned // the same offsets, cleaned at another time
 	zoneDeleted // below the log start: deleted on purpose
 	zoneEpoch   // the same records with another leader epoch in the header
+	zoneOffset  // whole, with an offset that it cannot have
+	zoneAlone   // whole, with an offset that nothing bears out
 )
 
 // run is a run of neighbouring batches of a copy in the line.
@@ -167,11 +178,14 @@ func (w *salvaging) release() {
 // run does all of it.
 func (w *salvaging) run() error {
 	for _, x := range w.sources {
+		if err := w.doubt(x); err != nil {
+			return err
+		}
 		if err := w.survey(x); err != nil {
 			return err
 		}
 	}
-	if err := w.move(); err != nil {
+	if err := w.witness(); err != nil {
 		return err
 	}
 	w.choose()
@@ -195,9 +209,6 @@ func (w *salvaging) run() error {
 	return w.keep()
 }
 
-// maxBelied bounds the batches of which other copies are asked.
-const maxBelied = 1000
-
 // nothing tells of a partition of which no batch is whole; its bytes go to lost+found.
 func (w *salvaging) nothing() error {
 	w.told.Why = "no copy has a whole batch"
@@ -207,10 +218,12 @@ func (w *salvaging) nothing() error {
 			return err
 		}
 	}
-	if err := w.keep(); err != nil {
-		return err
+	if slices.ContainsFunc(w.sources, func(x *source) bool {
+		return slices.ContainsFunc(x.zones, func(z zone) bool { return z.why == zoneAlone })
+	}) {
+		w.told.Why = "no copy has a whole batch of which anything bears the offset out"
 	}
-	return nil
+	return w.keep()
 }
 
 // lendInputs makes every .log of every copy an input, and the small files that say something.
@@ -255,10 +268,14 @@ func (w *salvaging) begin() error {
 			return err
 		}
 		if !b.ok {
-			why := w.misfit(x, &b.Block)
+			why := w.misfit(x, b)
 			damaged = damaged || why != zoneDouble || b.Next() > at
-			if b.Flaws == replica.BadCRC && len(w.wrecks) < maxWrecks {
-				w.wrecks = append(w.wrecks, b.Block)
+			if len(w.wrecks) < maxWrecks && (b.Flaws == replica.BadCRC || b.placed) {
+				wreck := b.Block
+				if b.placed {
+					wreck.WrittenBase = b.Base
+				}
+				w.wrecks = append(w.wrecks, wreck)
 			}
 			continue
 		}

@@ -54,7 +54,7 @@ func (u *Unnamed) Error() string {
 // Select keeps the actions that only names, by ID or kind (all when it is empty), without those
 // that skip names. What only names is confirmed by that. An action that needs another brings it
 // along, or goes with it. A name that is in no action is an error. Promises and findings left
-// stay as they were made: a plan of which a part was taken promises the whole no longer.
+// stay as they were made: each promise names the actions that it rests on.
 func (p *Plan) Select(only, skip []string) error {
 	named := func(a *Action, names []string) bool {
 		return slices.Contains(names, a.ID) || slices.Contains(names, string(a.Kind))
@@ -128,6 +128,63 @@ func (p *Plan) confirm(id string) bool {
 		}
 	}
 	return false
+}
+
+// Overtaken is an action that has nothing left to work on.
+type Overtaken struct {
+	ID  string
+	By  string // the action that takes the whole directory out
+	Dir string
+}
+
+// DropOvertaken takes out the actions that work only inside a directory which another one, carried out,
+// removes, and what was promised of it. An action that one of the others needs stays.
+func (p *Plan) DropOvertaken() (dropped []Overtaken) {
+	inputs := map[place]bool{}
+	for _, in := range p.Inputs {
+		inputs[place{in.Root, in.File}] = true
+	}
+	for g := range p.Carried() {
+		for _, e := range g.Edits {
+			if e.Op != Remove || inputs[place{g.Root, e.File}] {
+				continue
+			}
+			inside := func(a *Action) bool {
+				return a != g && a.Root == g.Root && len(a.Edits) > 0 && !slices.ContainsFunc(a.Edits, func(x Edit) bool {
+					return !below(x.File, e.File) || x.Op == Rename && !below(x.To, e.File)
+				})
+			}
+			over := map[string]bool{}
+			for i := range p.Actions {
+				over[p.Actions[i].ID] = inside(&p.Actions[i])
+			}
+			for changed := true; changed; {
+				changed = false
+				for i := range p.Actions {
+					if a := &p.Actions[i]; !over[a.ID] {
+						for _, id := range a.After {
+							changed = changed || over[id]
+							over[id] = false
+						}
+					}
+				}
+			}
+			for i := range p.Actions {
+				if a := &p.Actions[i]; over[a.ID] {
+					dropped = append(dropped, Overtaken{ID: a.ID, By: g.ID, Dir: e.File})
+				}
+			}
+			p.Promises = slices.DeleteFunc(p.Promises, func(x Promise) bool { return x.Root == g.Root && (x.Dir == e.File || below(x.Dir, e.File)) })
+		}
+	}
+	over := func(id string) bool {
+		return slices.ContainsFunc(dropped, func(d Overtaken) bool { return d.ID == id })
+	}
+	p.Actions = slices.DeleteFunc(p.Actions, func(a Action) bool { return over(a.ID) })
+	for i := range p.Promises {
+		p.Promises[i].Actions = slices.DeleteFunc(p.Promises[i].Actions, over)
+	}
+	return dropped
 }
 
 // names lists what can be selected.

@@ -87,8 +87,12 @@ func (v *validator) roots() error {
 
 // relative reports whether a slash path names something below where it starts, on any system.
 func relative(name string) bool {
-	return fs.ValidPath(name) && name != "." && !strings.ContainsAny(name, "\x00")
+	return fs.ValidPath(name) && name != "." && !strings.ContainsAny(name, "\x00") &&
+		!slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > maxName })
 }
+
+// maxName is how many bytes the name of a file has at most, on the file systems that brokers use.
+const maxName = 255
 
 // below reports whether a path lies inside a directory.
 func below(name, dir string) bool { return dir == "." || strings.HasPrefix(name, dir+"/") }
@@ -274,6 +278,11 @@ func (l *OffsetLine) wrong(file string) string {
 func (v *validator) pieces(e *Edit) string {
 	taken := map[place][]Piece{}
 	for i, x := range e.Pieces {
+		if i > 0 && e.Op == Compose {
+			if before := e.Pieces[i-1]; before.Root == x.Root && before.File == x.File && before.Position > x.Position && !v.plan.Roots[x.Root].Source {
+				return fmt.Sprintf("piece %d: it lies before the last one in %q: batches of a log stay in their order", i, x.File)
+			}
+		}
 		in := v.files[place{x.Root, x.File}]
 		switch {
 		case in == nil:
@@ -375,10 +384,18 @@ func (v *validator) rest() error {
 			return malformed(fmt.Sprintf("left %d", i), "there is no root %d", *l.Root)
 		}
 	}
+	promised := map[place]bool{}
 	for i, x := range p.Promises {
-		if x.Root < 0 || x.Root >= len(p.Roots) || !relative(x.Dir) {
-			return malformed(fmt.Sprintf("promise %d", i), "root %d, dir %q", x.Root, x.Dir)
+		at := fmt.Sprintf("promise %d", i)
+		switch {
+		case x.Root < 0 || x.Root >= len(p.Roots) || !relative(x.Dir):
+			return malformed(at, "root %d, dir %q", x.Root, x.Dir)
+		case promised[place{x.Root, x.Dir}]:
+			return malformed(at, "something is promised of %q already", x.Dir)
+		case x.Records != nil && *x.Records < 0:
+			return malformed(at, "%d records", *x.Records)
 		}
+		promised[place{x.Root, x.Dir}] = true
 	}
 	return nil
 }

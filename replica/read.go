@@ -49,6 +49,7 @@ type Log struct {
 	HasLegacy   bool // messages of format 0 or 1
 
 	Batches       int64
+	Records       int64           // by the headers of batches of format 2 that bear their CRC, those of control batches left out
 	Bytes         int64           // of the .log files
 	BytesVerified int64           // under a CRC that was computed
 	MaxTimestamp  int64           // ms, -1 none
@@ -112,7 +113,7 @@ func Read(ctx context.Context, src Source, opt Options) (*Log, error) {
 
 func (l *Log) pass(ctx context.Context, opt Options) error {
 	l.Ascending, l.Sparse, l.HasLegacy = true, false, false
-	l.Batches, l.Bytes, l.BytesVerified, l.MaxTimestamp = 0, 0, 0, -1
+	l.Batches, l.Records, l.Bytes, l.BytesVerified, l.MaxTimestamp = 0, 0, 0, 0, -1
 	l.Lineage, l.Fingerprint, l.Anomalies = nil, Fingerprint{}, Anomalies{}
 	l.EpochStarted = map[int32]int64{}
 	l.ShortRuns = nil

@@ -63,6 +63,7 @@ type line struct {
 	epoch   int32
 	next    int64 // where the next batch must begin
 	batches int64
+	records int64 // not those of control batches
 	bytes   int64
 	maxTime int64
 	end     int64 // of the last batch in the .log, in bytes
@@ -116,6 +117,9 @@ func (s *stream) inLine(run *segment.Run, i int) (int, error) {
 		x.next = next
 		x.end = position + size
 		x.batches++
+		if !h.Attributes.Control() {
+			x.records += int64(h.RecordCount)
+		}
 		x.bytes += size
 		x.maxTime = max(x.maxTime, h.MaxTimestamp)
 		if odd(h) {
@@ -143,6 +147,7 @@ func (s *stream) leave() {
 		s.endQuiet(x.end, x.next)
 		s.prevNext = x.next
 		l.Batches += x.batches
+		l.Records += x.records
 		l.Bytes += x.bytes
 		l.BytesVerified += x.bytes
 		l.LogEndOffset = x.next
@@ -180,6 +185,9 @@ func (l *Log) account(b *Block, have bool) {
 			Want: fmt.Sprintf("offset %d or above", l.Segments[b.Segment].BaseOffset), Got: fmt.Sprint(b.Base)})
 	}
 	l.LogEndOffset = max(l.LogEndOffset, b.Next())
+	if b.Flaws&(BadCRC|Unreadable) == 0 && !b.Legacy && !b.Control() {
+		l.Records += int64(b.Records)
+	}
 	if !b.Whole() {
 		return
 	}

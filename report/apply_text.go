@@ -57,6 +57,9 @@ func (t *Applied) Print(w io.Writer) error {
 	for _, note := range d.Notes {
 		out = append(out, labelled(2, "note", Escape(note))...)
 	}
+	if !d.Complete() && len(d.Plan.Left) > 0 {
+		out = append(append(out, "", "What no action of the plan mends:"), leftLines(d.Plan)...)
+	}
 	out = append(append(out, ""), t.next()...)
 	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
 	return err
@@ -111,7 +114,7 @@ func (t *Applied) written() []string {
 func (t *Applied) dropped() []string {
 	d := t.Done
 	if len(d.Dropped) == 0 {
-		return labelled(2, "dropped", "nothing")
+		return labelled(2, "set aside", "nothing")
 	}
 	var bytes int64
 	for _, x := range d.Dropped {
@@ -124,7 +127,7 @@ func (t *Applied) dropped() []string {
 			where = d.Backups[0]
 		}
 	}
-	out := labelled(2, "dropped", fmt.Sprintf("%s in %s, kept in %s", humanize.IBytes(uint64(bytes)), count(len(d.Dropped), "piece", "pieces"), Escape(where)))
+	out := labelled(2, "set aside", fmt.Sprintf("%s of inputs in %s that the result does not hold, kept in %s", humanize.IBytes(uint64(bytes)), count(len(d.Dropped), "piece", "pieces"), Escape(where)))
 	for i, x := range d.Dropped {
 		if i == maxApplied {
 			out = append(out, labelled(2, "", fmt.Sprintf("… and %d more, all in %s", len(d.Dropped)-i, map[bool]string{true: "repair.json", false: "lost+found/manifest.json"}[d.Out == ""]))...)
@@ -165,9 +168,19 @@ func (t *Applied) next() []string {
 	}
 	out := []string{"Look once more:", "  " + Command("kafsck", "predict", "start", d.Out)}
 	if slices.ContainsFunc(d.Plan.Roots, func(r repair.Root) bool { return r.New }) {
-		return append(out, salvagedNext(d.Out)...)
+		return append(out, placing(d.Plan, d.Out)...)
 	}
-	out = append(out, indented("", "Put in place while the broker is stopped, owned by its user (the paths are those of the plan: on the broker, take its log directory). The old directory stays, under a name beside it:")...)
+	if !d.OK() {
+		return append(out, indented("", "Not for a broker yet: it would not start on it. Mend what is said above, or leave the old directory where it is.")...)
+	}
+	return append(out, t.place()...)
+}
+
+// place is how the twins of the log directories get to their brokers. A plan is made of copies, so
+// that the paths in it are not those of the brokers.
+func (t *Applied) place() []string {
+	d := t.Done
+	out := indented("", "Put in place on the broker's machine while it is stopped, owned by its user. LOGDIR is its log directory, of which the plan has a copy; the old one stays beside it (if LOGDIR is a mount point, move what is in it into a folder beside the mount point):")
 	n := 0
 	for i := range d.Plan.Roots {
 		r := &d.Plan.Roots[i]
@@ -178,12 +191,16 @@ func (t *Applied) next() []string {
 			out = append(out, "  … and so on for all directories of the result")
 			break
 		}
-		old := strings.TrimSuffix(r.Path, "/")
-		from, aside := path.Join(d.Out, r.Name), old+".before-repair"
+		from, to, aside := path.Join(d.Out, r.Name), "LOGDIR", "LOGDIR.before-repair"
 		if r.Partition { // a foreign folder in a log directory stops a broker
-			from, aside = path.Join(d.Out, path.Base(old)), path.Join(path.Dir(path.Dir(old)), path.Base(old)+".before-repair")
+			dir := path.Base(strings.TrimSuffix(r.Path, "/"))
+			from, to, aside = path.Join(d.Out, dir), "LOGDIR/"+dir, "LOGDIR.before-repair-"+dir
 		}
-		out = append(out, "  "+Command("mv", old, aside), "  "+Command("cp", "-a", from, old))
+		who := Escape(r.Path)
+		if r.Broker != nil {
+			who += fmt.Sprintf(" (broker %d)", *r.Broker)
+		}
+		out = append(out, "  # "+who, "  "+Command("mv", to, aside), "  "+Command("cp", "-a", from, to))
 	}
 	return out
 }

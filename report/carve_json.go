@@ -109,6 +109,7 @@ type carvingLine struct {
 	SHA256        *string `json:"sha256"`
 	BytesRead     int64   `json:"bytesRead"`
 	Zeros         int64   `json:"zeroBytes"`
+	Holes         int64   `json:"holeBytes"`
 	UnreadBytes   int64   `json:"unreadBytes"`
 	Batches       int64   `json:"batches"`
 	Messages      int64   `json:"messages"`
@@ -176,7 +177,7 @@ func (j *JSON) Carving(t *repair.Carving) {
 		j.piece(t.File, nil, &t.Apart[k])
 	}
 	s := &t.Stats
-	j.Line(carvingLine{"carving", t.File, t.Size, text(t.SHA256), s.Read, s.Zeros, s.Unread, t.Batches, t.Messages, t.Again, t.Embedded, t.Cut, t.Lone, t.Loose, t.Snapshots, t.Damaged, s.Untested, atLeast0(s.FirstUntested), t.Unsorted, t.Known})
+	j.Line(carvingLine{"carving", t.File, t.Size, text(t.SHA256), s.Read, s.Zeros, s.Holes, s.Unread, t.Batches, t.Messages, t.Again, t.Embedded, t.Cut, t.Lone, t.Loose, t.Snapshots, t.Damaged, s.Untested, atLeast0(s.FirstUntested), t.Unsorted, t.Known})
 }
 
 func (j *JSON) piece(file string, log *int, p *repair.CarvedPiece) {

@@ -49,11 +49,14 @@ func (t *Carving) Print(w io.Writer) error {
 }
 
 func (t *Carving) verdict() []string {
-	var size, holes int64
+	var size, holes, missing int64
 	named := 0
 	for i := range t.Logs {
 		size += t.Logs[i].Bytes
 		holes += int64(len(t.Logs[i].Holes))
+		for _, h := range t.Logs[i].Holes {
+			missing += h.To - h.From
+		}
 		if t.Logs[i].Partition != "" {
 			named++
 		}
@@ -75,13 +78,15 @@ func (t *Carving) verdict() []string {
 		head += ", its partition is known"
 	case named == len(t.Logs):
 		head += ", all of known partitions"
+	case named == 1:
+		head += ", 1 of a known partition"
 	case named > 0:
 		head += fmt.Sprintf(", %s of known partitions", comma(named))
 	default:
 		head += "; of which partitions they are is not known"
 	}
 	if holes > 0 {
-		head += fmt.Sprintf("; %s between pieces", count(holes, "hole", "holes"))
+		head += fmt.Sprintf("; %s between pieces (%s missing)", count(holes, "hole", "holes"), count(missing, "offset", "offsets"))
 	}
 	if t.Done != nil {
 		label = "SALVAGED  "
@@ -193,7 +198,7 @@ func (t *Carving) detail(l *repair.CarvedLog) []string {
 		out = append(out, labelled(2, "holes", fmt.Sprintf("%s between batches that lie one behind the other: of compaction, or the border of two logs", count(l.Cleaned, "hole", "holes")))...)
 	}
 	if l.Again > 0 {
-		out = append(out, labelled(2, "again", "one of its batches was found again "+count(l.Again, "time", "times"))...)
+		out = append(out, labelled(2, "again", "of its batches "+count(l.Again, "more copy was", "more copies were")+" found")...)
 	}
 	out = append(out, reasons("assumed", l.Assumed)...)
 	return append(out, reasons("doubt", l.Doubts)...)
@@ -265,10 +270,12 @@ func (t *Carving) next() []string {
 	case t.PlanFile != "":
 		return []string{"Written: " + Escape(t.PlanFile) + ", and nothing else.", "Next: " + Command("kafsck", "repair", "apply", t.PlanFile, "--out", "carved")}
 	case t.Done == nil:
-		return []string{"Nothing was written. Next: " + t.WithOut}
+		return append(t.unnamed(), "Nothing was written. Next: "+t.WithOut)
 	}
 	at := path.Join(t.Done.Out, "salvaged")
-	out := []string{"Look at it, and read the records out:", "  " + Command("kafsck", "check", at), "  " + Command("kafsck", "export", path.Join(at, t.Logs[0].Dir), "--out", "records.jsonl")}
+	out := []string{"Look at it, and read the records out, of all logs or of one:", "  " + Command("kafsck", "check", at), "  " + Command("kafsck", "export", at, "--out", "records.jsonl"),
+		"  " + Command("kafsck", "export", path.Join(at, t.Logs[0].Dir), "--out", "records.jsonl")}
+	out = append(t.unnamed(), out...)
 	if len(t.Typed) > 0 {
 		for i := range t.Logs {
 			if t.Logs[i].Partition == t.Logs[i].Dir {
@@ -279,9 +286,42 @@ func (t *Carving) next() []string {
 	return out
 }
 
+// unnamed says how to learn of which partitions logs are.
+func (t *Carving) unnamed() []string {
+	n, example := 0, 0
+	for i := range t.Logs {
+		if t.Logs[i].Partition == "" {
+			if n++; n == 1 {
+				example = i
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	which := "Batches do not say of which partition they are. "
+	if n < len(t.Logs) {
+		which = fmt.Sprintf("Of which partition %s, nothing says. ", count(n, "log is", "logs are"))
+	}
+	if t.Done != nil {
+		return indented("", which+fmt.Sprintf("The records may tell, such as those of %s.", path.Join(t.Done.Out, "salvaged", t.Logs[example].Dir)))
+	}
+	if len(t.Typed) > 0 {
+		return indented("", which+"None of the PATHs has these batches: another replica, or a backup, may tell. With --out each log is written under a name of its own, and its records may tell.")
+	}
+	return indented("", which+"Another replica, a backup, or what is left of the log directory tells it, given as a PATH. With --out each log is written under a name of its own, and its records may tell.")
+}
+
 func (t *Carving) searched() []string {
 	s := &t.Stats
-	line := fmt.Sprintf("Searched: %s of %s (%s of zeros), %s with a CRC that verifies", count(s.Bytes, "byte", "bytes"), Escape(t.File), bytesText(s.Zeros), count(t.Batches, "batch", "batches"))
+	line := fmt.Sprintf("Searched: %s of %s", count(s.Bytes, "byte", "bytes"), Escape(t.File))
+	switch {
+	case s.Holes > 0:
+		line += fmt.Sprintf(" (%s of zeros, %s of them in holes of the file)", bytesText(s.Zeros), bytesText(s.Holes))
+	case s.Zeros > 0:
+		line += fmt.Sprintf(" (%s of zeros)", bytesText(s.Zeros))
+	}
+	line += fmt.Sprintf(", %s with a CRC that verifies", count(t.Batches, "batch", "batches"))
 	if t.Again > 0 {
 		line += fmt.Sprintf(", %s of them found again", comma(t.Again))
 	}

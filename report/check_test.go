@@ -77,6 +77,33 @@ func TestCheckOrder(t *testing.T) {
 	}
 }
 
+// One finding about many places shows some of each log, says how many more there are and how to see
+// them, and who has them whole; what a plan mends leads to it.
+func TestCheckPlaces(t *testing.T) {
+	c := &Check{Level: LevelBatches}
+	for i := range 2 {
+		f := finding.Finding{Code: "batch-crc-mismatch", Severity: finding.Damage, Count: 20, Summary: "20 batches are bad", Next: "Plan.",
+			At: finding.Location{Partition: "t-0", Broker: fmt.Sprint(i + 1), File: "x.log", Position: 0, Length: -1, From: 0, To: 10, Epoch: -1}}
+		for k := range 16 {
+			f.Evidence = append(f.Evidence, finding.Evidence{Claim: fmt.Sprintf("x.log position %d", k)})
+			f.Ranges = append(f.Ranges, finding.Range{From: int64(10 * k), To: int64(10*k + 10)})
+		}
+		f.Evidence = append(f.Evidence, finding.Evidence{Claim: fmt.Sprintf("offsets 0–159: whole on broker %d", 3+i)})
+		c.Findings("t-0", []finding.Finding{f})
+	}
+	got := checkText(t, c)
+	for _, want := range []string{"x.log position 3\n           … and 16 more: kafsck check x names 16 of the 20\n           offsets 0–159: whole on broker 3\n",
+		"x.log position 1\n           … and 18 more: kafsck check x names 16 of the 20\n           offsets 0–159: whole on broker 4\n",
+		"\nNext: kafsck repair x\n      or, for the longest good log out of several damaged ones: kafsck salvage x\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+	if !strings.HasSuffix(got, "kafsck salvage x\n") {
+		t.Errorf("the next command is not the last line:\n%s", got)
+	}
+}
+
 // Advice that differs between the findings of a code stands with each of them.
 func TestCheckAdvice(t *testing.T) {
 	c := &Check{Level: LevelBatches}

@@ -31,6 +31,7 @@ type Check struct {
 
 	groups []*checkGroup
 	index  map[checkKey]*checkGroup
+	plan   planHint
 	errors []logdir.PathError
 	notes  []string
 	counts [finding.Loss + 1]int // findings by severity
@@ -94,6 +95,7 @@ func (t *Check) Findings(label string, list []finding.Finding) {
 			t.groups = append(t.groups, g)
 		}
 		g.n++
+		t.plan.add(&f)
 		t.counts[f.Severity]++
 		if len(g.shown) < shownOf(f.Severity) {
 			g.shown = append(g.shown, checkItem{cmp.Or(label, Escape(f.At.Partition)), f})
@@ -183,7 +185,7 @@ func (t *Check) group(g *checkGroup) []string {
 	for i := range g.shown {
 		it := &g.shown[i]
 		lines = append(lines, indented(pad, it.where()+Escape(it.summary()))...)
-		lines = append(lines, it.proof(i > 0)...)
+		lines = append(lines, it.proof(i > 0, t.Paths.Again("check", "--json"))...)
 		if k := kafkaDoes(&it.f); k != kafka {
 			kafka = k
 			if i > 0 || g.differ() {
@@ -245,9 +247,9 @@ func (it *checkItem) summary() string {
 	return strings.TrimPrefix(it.f.Summary, it.f.At.Partition+": ")
 }
 
-// proof is the place and the evidence, which mostly names the place itself; short
-// leaves it at the first piece.
-func (it *checkItem) proof(short bool) []string {
+// proof is the place and the evidence, which mostly names the place itself; short shows fewer places.
+// more is the command that shows all.
+func (it *checkItem) proof(short bool, more string) []string {
 	pad := strings.Repeat(" ", checkIndent+2)
 	f := &it.f
 	var lines []string
@@ -262,20 +264,53 @@ func (it *checkItem) proof(short bool) []string {
 		}
 		lines = append(lines, indented(pad, place)...)
 	}
-	evidence := f.Evidence
-	if short && len(evidence) > 1 {
-		evidence = evidence[:1]
+	// The places first, as many as fit, then what is said of all of them.
+	places, said := split(f)
+	most := len(places)
+	switch {
+	case short && f.Count <= 1:
+		most = 1
+	case short:
+		most = maxPlacesMore
+	case f.Count > maxPlacesShown:
+		most = maxPlacesShown
 	}
-	for _, e := range evidence {
-		lines = append(lines, indented(pad, claimed(&e))...)
+	most = min(most, len(places))
+	for i := range places[:most] {
+		lines = append(lines, indented(pad, claimed(&places[i]))...)
 	}
-	if short {
-		return lines
-	}
-	if f.Count > len(f.Evidence) && f.Count > 1 && len(f.Evidence) > 1 {
+	switch {
+	case f.Count > most && len(places) > most:
+		line := "… and " + comma(f.Count-most) + " more: " + more
+		if f.Count > len(places) {
+			line += fmt.Sprintf(" names %d of the %s", len(places), comma(f.Count))
+		}
+		lines = append(lines, pad+line)
+	case f.Count > most && most > 1:
 		lines = append(lines, pad+"… "+comma(f.Count)+" in all")
 	}
+	for i := range said {
+		lines = append(lines, indented(pad, claimed(&said[i]))...)
+	}
 	return lines
+}
+
+const (
+	maxPlacesShown = 4 // places of the first finding of a group
+	maxPlacesMore  = 2 // of each further one
+)
+
+// split parts the evidence of a finding into its places, which are of one file each, and what is
+// said beside them.
+func split(f *finding.Finding) (places, said []finding.Evidence) {
+	for _, e := range f.Evidence {
+		if len(f.Ranges) > 0 && (strings.HasPrefix(e.Claim, "offset ") || strings.HasPrefix(e.Claim, "offsets ")) {
+			said = append(said, e)
+		} else {
+			places = append(places, e)
+		}
+	}
+	return places, said
 }
 
 // claimed is a piece of evidence as a sentence.
@@ -341,23 +376,23 @@ func (t *Check) bottom() []string {
 	if len(t.groups) > 0 {
 		out = append(out, fmt.Sprintf("kafsck explain %s tells more of a code.", t.groups[0].key.code))
 	}
+	next := t.plan.lines(t.Paths)
 	if t.Level != LevelFiles && t.Scope.Guessed > 0 && t.Scope.Compared > 0 {
 		out = append(out, limits(t.Scope)...)
 	}
+	said := t.Scope.checked() + "; records inside batches were not decoded (--level records)"
 	switch t.Level {
 	case LevelFiles:
-		line := fmt.Sprintf("Checked: %s, %s, %s, %s: names, sizes and small files only; no record was read, %s of .log files are not verified (--level batches)",
+		said = fmt.Sprintf("Checked: %s, %s, %s, %s: names, sizes and small files only; no record was read, %s of .log files are not verified (--level batches)",
 			count(t.Scope.Brokers, "broker", "brokers"), count(t.Scope.Partitions, "partition", "partitions"), count(t.Scope.Replicas, "replica", "replicas"),
 			count(t.Scope.Segments, "segment", "segments"), count(t.Scope.Bytes, "byte", "bytes"))
-		return append(out, indented("", line)...)
 	case LevelRecords:
-		decoded := "; every record decoded"
+		said = t.Scope.checked() + "; every record decoded"
 		if t.undecoded() {
-			decoded += " except those of batches named above"
+			said += " except those of batches named above"
 		}
-		return append(out, indented("", t.Scope.checked()+decoded)...)
 	}
-	return append(out, indented("", t.Scope.checked()+"; records inside batches were not decoded (--level records)")...)
+	return append(append(out, indented("", said)...), next...)
 }
 
 // has reports whether there is a finding of a code.

@@ -78,6 +78,7 @@ type DumpRecord struct {
 	Decoded  *Decoded       // both, and of internal topics; as far as it could be decoded
 	Why      string         // why it could not be decoded, or not all of it
 	Unknown  bool           // because its type or version is not known: a newer Kafka may
+	Secret   bool           // the value holds a password or a key: its size and hash are shown
 }
 
 // leaderEpoch is -1 before message format 2, as are the producer's numbers.

@@ -214,7 +214,7 @@ func (d *dumpJSON) Record(r *DumpRecord) {
 	} else {
 		l.Key = d.out.long.value(&r.Key)
 	}
-	if d.redact && r.Value != nil {
+	if (d.redact || r.Secret) && r.Value != nil {
 		l.ValueSize, l.ValueHash = sized(r.Value)
 	} else {
 		l.Value = d.out.long.value(&r.Value)
@@ -243,6 +243,9 @@ func (d *dumpJSON) Record(r *DumpRecord) {
 	}
 	if r.Metadata != nil {
 		l.Metadata, _ = r.Metadata.MarshalJSON() // never fails: see kraft.Record
+		if d.redact {
+			l.Metadata = redactMetadata(r.Metadata.Type(), l.Metadata)
+		}
 	}
 	d.out.Line(&l)
 }

@@ -18,4 +18,18 @@ func TestRedactedFields(t *testing.T) {
 	if string(d.Value) != in || redacted(nil) != nil {
 		t.Error("the record itself was changed")
 	}
+	for kind, in := range map[string]string{
+		"DELEGATION_TOKEN_RECORD":      `{"owner":"abc","renewers":["abc","abc"],"issueTimestamp":1,"tokenId":"(redacted)"}`,
+		"USER_SCRAM_CREDENTIAL_RECORD": `{"name":"abc","mechanism":1,"salt":"(redacted)"}`,
+		"CLIENT_QUOTA_RECORD":          `{"entity":[{"entityType":"user","entityName":"abc"},{"entityType":"ip","entityName":null}],"key":"x"}`,
+		"TOPIC_RECORD":                 `{"name":"def"}`,
+	} {
+		want := strings.ReplaceAll(in, `"abc"`, hidden)
+		if got := string(redacted(&Decoded{Kind: "metadata-log", Type: kind, Value: json.RawMessage(in)}).Value); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if got, want := string(redactMetadata(kind, json.RawMessage(`{"type":"t","data":`+in+`}`))), `{"type":"t","data":`+want+`}`; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
 }

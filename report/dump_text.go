@@ -276,7 +276,11 @@ func (t *dumpText) Record(r *DumpRecord) {
 			b = append(t.decoded(b, decoded), "\n"+decodedIndent...)
 		}
 		b = t.opt.Values.append(append(b, "key "...), r.Key, t.limit(maxShownKey))
-		b = t.opt.Values.append(append(b, "  value "...), r.Value, t.limit(maxShownValue))
+		values := t.opt.Values
+		if r.Secret {
+			values = ValueRedacted
+		}
+		b = values.append(append(b, "  value "...), r.Value, t.limit(maxShownValue))
 	}
 	for i, h := range r.Headers {
 		if i == 0 {

@@ -33,6 +33,7 @@ type ExportedPartition struct {
 	// From and To are the offsets looked at, [From, To).
 	From, To int64
 	Records  int64            // exported
+	Redacted bool             // without keys, values and header values
 	States   map[string]int64 // records by transaction state, of Records
 	Control  int64            // control records among Records
 	Filtered int64            // records that a filter left out
@@ -77,6 +78,7 @@ type exportedLine struct {
 	From       *int64           `json:"from"`
 	To         *int64           `json:"to"`
 	Records    int64            `json:"records"`
+	Redacted   bool             `json:"redacted,omitempty"`
 	Control    int64            `json:"controlRecords"`
 	States     map[string]int64 `json:"transactionStates"`
 	Filtered   int64            `json:"recordsFiltered"`
@@ -118,7 +120,7 @@ func (j *JSON) NotExported(partition, topicID string, s *ExportSkipped) {
 // Exported writes the line that follows a partition's records.
 func (j *JSON) Exported(p *ExportedPartition) {
 	l := exportedLine{Type: "exported", Partition: p.Partition, TopicID: text(p.TopicID), Broker: brokerOf(p.Broker), State: string(p.State), Dir: p.Dir, Why: p.Why,
-		Output: text(p.File), Records: p.Records, Control: p.Control, States: p.States, Filtered: p.Filtered, Skipped: p.SkippedN, SkippedOf: p.SkippedOf, Tail: p.Tail, BelowStart: p.BelowStart}
+		Output: text(p.File), Records: p.Records, Redacted: p.Redacted, Control: p.Control, States: p.States, Filtered: p.Filtered, Skipped: p.SkippedN, SkippedOf: p.SkippedOf, Tail: p.Tail, BelowStart: p.BelowStart}
 	if l.States == nil {
 		l.States = map[string]int64{}
 	}
@@ -134,18 +136,23 @@ func (j *JSON) Exported(p *ExportedPartition) {
 	j.Line(l)
 }
 
-// ExportSummary ends the JSON lines of an export.
-func (j *JSON) ExportSummary(exitCode int, list []*ExportedPartition, errors int) {
+// ExportSummary ends the JSON lines of an export. redacted: nothing can be put back from it.
+func (j *JSON) ExportSummary(exitCode int, list []*ExportedPartition, errors int, redacted bool) {
 	type line struct {
 		Type       string           `json:"type"`
 		ExitCode   int              `json:"exitCode"`
 		Partitions int              `json:"partitions"`
 		Records    int64            `json:"records"`
+		Redacted   bool             `json:"redacted,omitempty"`
+		PutBack    *bool            `json:"canBePutBack,omitempty"` // only where it is false
 		Skipped    int64            `json:"stretchesSkipped"`
 		Marks      map[string]int64 `json:"marks,omitempty"`
 		Errors     int              `json:"errors"`
 	}
-	l := line{Type: "summary", ExitCode: exitCode, Partitions: len(list), Errors: errors}
+	l := line{Type: "summary", ExitCode: exitCode, Partitions: len(list), Redacted: redacted, Errors: errors}
+	if redacted {
+		l.PutBack = new(bool)
+	}
 	for _, p := range list {
 		l.Records += p.Records
 		l.Skipped += p.SkippedN
@@ -166,6 +173,8 @@ type Export struct {
 	List []*ExportedPartition
 	Out  string // as typed; "" standard output
 	Lost bool
+	// Redacted: without keys, values and header values.
+	Redacted bool
 	// Told: partitions of which nothing can be told, with the reason.
 	Untold []string
 	// Next is the command that shows what is damaged.
@@ -203,6 +212,9 @@ func (e *Export) Print(w io.Writer) error {
 		b.WriteString("OK     nothing is lost that a copy here still has\n")
 	default:
 		fmt.Fprintf(&b, "DONE   %s\n", what)
+	}
+	if e.Redacted && records > 0 {
+		b.WriteString("\nRedacted: keys, values and header values are left out, their sizes and SHA-256 are there. Nothing can be\nput back from it: for that, export again without --redact, and keep the copies until then.\n")
 	}
 	for i, p := range e.List {
 		if i == maxExported && !e.Full {

@@ -64,11 +64,27 @@ func (t *Leaders) block(x *incident.Partition) (out []string) {
 // forkProse is what to do about a follower that stays different.
 func forkProse(x *incident.Partition, best *incident.Candidacy, f *incident.FollowerFate) string {
 	me, dir := Escape(f.Copy.Broker.Name), fmt.Sprintf("%s-%d", Escape(x.Topic), x.Number)
-	s := fmt.Sprintf("broker %s keeps %s, unlike broker %s, and Kafka %s never corrects it. Way out: decide which of the two is right", me, keptProse(f.Kept), Escape(best.Copy.Broker.Name), x.Leadership.Version)
+	s := fmt.Sprintf("broker %s keeps %s, unlike broker %s, and Kafka %s never corrects it. Way out: ", me, keptProse(f.Kept), Escape(best.Copy.Broker.Name), x.Leadership.Version)
+	if mendedKept(f.Kept) && !f.Stuck {
+		return s + "kafsck repair plan takes what is damaged or missing from a replica on which it stands whole; then the two are alike"
+	}
+	s += "decide which of the two is right"
 	if f.Otherwise != nil {
 		return s + "; first try the regenerated epochs (see epochs)"
 	}
 	return s + fmt.Sprintf("; if it is the leader, stop broker %s, move its directory %s out of the log directory (keep it: what it alone holds is nowhere else) and start it: it is built anew from the leader", me, dir)
+}
+
+// mendedKept reports whether a repair can take all in which a follower stays different from others.
+func mendedKept(kept []incident.KeptRange) bool {
+	return len(kept) > 0 && !slices.ContainsFunc(kept, func(k incident.KeptRange) bool { return len(k.MendedBy) == 0 })
+}
+
+// mendedForks reports whether a repair makes all followers that stay different like their leader.
+func mendedForks(c *incident.Candidacy) bool {
+	return !slices.ContainsFunc(c.Followers, func(f incident.FollowerFate) bool {
+		return f.Stuck || len(f.Kept) > 0 && !mendedKept(f.Kept)
+	})
 }
 
 // reasonOf says why the first candidate is the best one, or why there is none.

@@ -36,14 +36,17 @@ type Leaders struct {
 	differ   int                       // partitions in which regenerated epochs make a difference
 	repair   int                       // partitions whose best leader needs them to start
 	forked   int                       // partitions in which a follower stays different
-	asked    bool
-	versions []broker.Version
-	repaired bool
-	hints    []*incident.ReleaseHint
-	eras     int // partitions in which an older release would cut elsewhere
-	plans    incident.Plans
-	prefer   []preferredElection
-	unknown  unknownElections
+	// mendable are partitions without a safe leader of which a repair brings back all that is lost;
+	// unforked those of forked in which it makes the replicas equal.
+	mendable, unforked int
+	asked              bool
+	versions           []broker.Version
+	repaired           bool
+	hints              []*incident.ReleaseHint
+	eras               int // partitions in which an older release would cut elsewhere
+	plans              incident.Plans
+	prefer             []preferredElection
+	unknown            unknownElections
 	// uncleanTopics have unclean.leader.election.enable=true.
 	uncleanTopics map[string]bool
 	save          []incident.BrokerRef // who alone holds what the elections give up
@@ -117,6 +120,12 @@ func (t *Leaders) sum(x *incident.Partition, part *ledPartition) {
 		part.yes, part.maybe = saturated(best.Lost[commitment.Yes], cutShortOf(best)), best.Lost[commitment.Unknown]
 		if best.Forks() > 0 {
 			t.forked++
+			if mendedForks(best) {
+				t.unforked++
+			}
+		}
+		if v == "unsafe" && len(best.CutShort) == 0 && best.BrokenCount == 0 && incident.Mended(best.Losses) {
+			t.mendable++
 		}
 		if best.RepairFirst {
 			t.repair++
@@ -132,7 +141,7 @@ func (t *Leaders) sum(x *incident.Partition, part *ledPartition) {
 		}
 		t.uncleanTopics[x.Topic] = true
 	}
-	if l.Known && l.Election() == incident.Preferred {
+	if l.Known && l.Election() == incident.Preferred && !l.LeaderAbsent() {
 		t.prefer = append(t.prefer, preferredOf(x))
 	}
 	if !unremarkable(l) {
@@ -242,6 +251,9 @@ func (t *Leaders) verdict() (out []string) {
 	}
 	if n := v["unsafe"]; n > 0 {
 		say("NO SAFE LEADER ", "in %s: every replica as leader loses committed records or breaks a transaction%s", partitions(n), t.atBest())
+	}
+	if t.mendable > 0 {
+		say("REPAIRABLE ", "in %s what the best leader lacks is only damaged in its log, and stands whole on other replicas: kafsck repair plan takes it from there, and nothing is lost", partitions(t.mendable))
 	}
 	if n := v["open"]; n > 0 {
 		say("NOT KNOWN ", "in %s: a replica that leads, may be elected cleanly or led before is not among these inputs, and may hold records that no other has", partitions(n))
@@ -452,6 +464,8 @@ func (t *Leaders) next() []string {
 	switch {
 	case (t.repair > 0 || t.differ > 0) && !t.repaired:
 		return []string{"Next: " + t.Paths.Again("repair", "epochs", "--out", "DIR"), "      " + t.Paths.Again("predict", "leader", "--with-repair", "epochs")}
+	case t.mendable+t.unforked > 0:
+		return []string{"Next: " + t.Paths.Again("repair", "plan", "--out", "plan.json")}
 	case t.verdicts["unsafe"]+t.verdicts["not-proved-safe"] > 0:
 		if len(t.parts) == 1 && t.quiet == 0 {
 			return []string{"Next: " + t.Paths.Again("loss", "--partition", t.parts[0].plain)}

@@ -197,11 +197,28 @@ func gone(x *incident.Partition) string {
 	case rotten:
 		return "damaged in every copy among these inputs"
 	case damaged:
-		return "damaged in the log of " + leaderOf(x)
+		return "damaged in the log of " + leaderOf(x) + mendedProse(x.Losses)
 	case traces:
 		return "in no copy among these inputs"
 	}
-	return "not in the log of " + leaderOf(x)
+	return "not in the log of " + leaderOf(x) + mendedProse(x.Losses)
+}
+
+// mendedProse says that what is lost as things are stands whole on other replicas, and that a repair
+// takes it from there, "" where that does not hold for all of it.
+func mendedProse(losses []incident.Loss) string {
+	if !incident.Mended(losses) {
+		return ""
+	}
+	var refs []incident.BrokerRef
+	for i := range losses {
+		for _, b := range losses[i].MendedBy {
+			if losses[i].Counts() && !slices.Contains(refs, b) {
+				refs = append(refs, b)
+			}
+		}
+	}
+	return ". They stand whole on " + brokers(refs) + ": kafsck repair plan takes them from there, and none is lost"
 }
 
 // allOpen reports whether every counted loss is one whose end is not recorded.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -20,6 +21,11 @@ type RepairPlan struct {
 	// Notes counts findings that are notes, of which only a plan with All has actions.
 	Notes int
 	All   bool
+	Level Level // batches or records
+	// Skipped: actions were left out by their names.
+	Skipped bool
+	// Undecoded: some batches were too large to decode their records.
+	Undecoded bool
 }
 
 // maxPlanned and maxLeft are how many actions, and findings that are left, are printed.
@@ -43,17 +49,33 @@ func (t *RepairPlan) Print(w io.Writer) error {
 		out = append(append(out, ""), t.action(&p.Actions[i])...)
 	}
 	if len(p.Left) > 0 {
-		out = append(out, "", "Left as it is:")
+		out = append(append(out, "", "Left as it is:"), leftLines(p)...)
 	}
+	out = append(append(out, ""), t.next()...)
+	decoded := "; records inside batches were not decoded (--level records)"
+	switch {
+	case t.Undecoded:
+		decoded = "; records decoded except those of batches that are too large"
+	case t.Level == LevelRecords:
+		decoded = "; every record decoded"
+		if slices.ContainsFunc(p.Actions, func(a repair.Action) bool {
+			return slices.Contains(a.Findings, "batch-crc-mismatch") || slices.Contains(a.Findings, "inner-record-invalid")
+		}) {
+			decoded += " except those of batches named above"
+		}
+	}
+	out = append(out, indented("", t.Scope.checked()+decoded)...)
+	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
+	return err
+}
+
+// leftLines are the findings that no action of a plan mends, and what to do instead.
+func leftLines(p *repair.Plan) (out []string) {
 	for i, l := range p.Left {
 		if i == maxLeft {
-			out = append(out, fmt.Sprintf("  … and %d more, all in --json", len(p.Left)-i))
-			break
+			return append(out, fmt.Sprintf("  … and %d more, all in --json", len(p.Left)-i))
 		}
-		where := strings.TrimSpace(t.root(l.Root) + " " + l.Partition)
-		if l.File != "" {
-			where = strings.TrimSpace(t.root(l.Root) + " " + l.File)
-		}
+		where := strings.TrimSpace(planRoot(p, l.Root) + " " + cmp.Or(l.File, l.Partition))
 		if where != "" {
 			where = " (" + Escape(where) + ")"
 		}
@@ -62,20 +84,22 @@ func (t *RepairPlan) Print(w io.Writer) error {
 			out = append(out, indented("    -> ", Escape(l.Next))...)
 		}
 	}
-	out = append(append(out, ""), t.next()...)
-	out = append(out, t.Scope.checked())
-	_, err := io.WriteString(w, strings.Join(out, "\n")+"\n")
-	return err
+	return out
 }
 
 func (t *RepairPlan) verdict() []string {
 	p := t.Plan
 	if len(p.Actions) == 0 {
 		head := "nothing here calls for a repair"
-		if len(p.Left) > 0 {
-			head = count(len(p.Left), "finding", "findings") + " that no repair of files mends; no action"
+		label := "NOTHING TO DO  "
+		switch {
+		case t.Skipped:
+			head = "every action was left out with --skip"
+		case len(p.Left) > 0:
+			label = "NO REPAIR  "
+			head = count(len(p.Left), "finding", "findings") + " that no repair of files mends; what to do instead follows"
 		}
-		out := indented("NOTHING TO DO  ", head)
+		out := indented(label, head)
 		if t.Notes > 0 && !t.All {
 			out = append(out, indented("  ", fmt.Sprintf("%s of what a broker leaves and its next start mends; --all plans that too.", count(t.Notes, "note", "notes")))...)
 		}
@@ -151,19 +175,17 @@ func brokerList(ids map[int32]bool) string {
 	return "brokers " + strings.Join(list, ", ")
 }
 
-func (t *RepairPlan) root(i *int) string {
-	if i == nil || len(t.Plan.Roots) < 2 && t.Plan.Roots == nil {
+// planRoot names a root of a plan, "" for none and for the only one of a partition directory.
+func planRoot(p *repair.Plan, i *int) string {
+	if i == nil || *i < 0 || *i >= len(p.Roots) || p.Roots[*i].Name == "." {
 		return ""
 	}
-	if name := t.Plan.Roots[*i].Name; name != "." {
-		return name
-	}
-	return ""
+	return p.Roots[*i].Name
 }
 
 func (t *RepairPlan) action(a *repair.Action) []string {
 	where := a.Dir
-	if name := t.root(&a.Root); name != "" {
+	if name := planRoot(t.Plan, &a.Root); name != "" {
 		where = strings.TrimSuffix(name+"/"+a.Dir, "/")
 	}
 	head := fmt.Sprintf("%-4s%s  %s", a.ID, a.Kind, Escape(where))
@@ -214,7 +236,14 @@ func (t *RepairPlan) next() []string {
 		out = indented("", fmt.Sprintf("Promised is a start of Kafka %s: %s (--kafka names another release).", t.Plan.Kafka, Escape(t.Plan.KafkaWhy)))
 	}
 	if t.Out == "" {
-		return append(out, "Next: "+t.Paths.Again("repair", "plan", "--out", "plan.json"), "      then review plan.json, and: kafsck repair apply plan.json --out repaired")
+		again := []string{"plan", "--out", "plan.json"}
+		if t.All {
+			again = append(again, "--all")
+		}
+		if t.Level == LevelRecords {
+			again = append(again, "--level", "records")
+		}
+		return append(out, "Next: "+t.Paths.Again("repair", again...), "      then review plan.json, and: kafsck repair apply plan.json --out repaired")
 	}
 	words := []string{"kafsck", "repair", "apply", t.Out, "--out", "repaired"}
 	if list := t.Plan.Unconfirmed(); len(list) > 0 && len(list) == len(t.Plan.Actions) {

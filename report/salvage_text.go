@@ -116,6 +116,19 @@ func (t *Salvage) verdict() []string {
 	if len(s.Partitions) == 0 {
 		return indented("NOTHING TO SALVAGE  ", "no copy of a partition among the inputs could be read")
 	}
+	if none == len(s.Partitions) {
+		head := "no copy of " + count(none, "partition", "partitions") + " has a whole batch"
+		if s.Apart() {
+			head += " of which anything bears the offset out"
+		}
+		if t.unread() {
+			head += " in what could be read"
+		}
+		if t.Done != nil {
+			head += "; what stands in their place lies in " + Escape(path.Join(t.Done.Out, "lost+found"))
+		}
+		return indented("NOTHING TO SALVAGE  ", head)
+	}
 	head := fmt.Sprintf("%s of %s in %s (%s)", count(len(s.Partitions)-none, "partition", "partitions"), comma(len(s.Partitions)), count(batches, "batch", "batches"), bytesText(size))
 	switch {
 	case gaps == 0 && none == 0:
@@ -126,8 +139,8 @@ func (t *Salvage) verdict() []string {
 	if none > 0 {
 		head += fmt.Sprintf("; of %s no batch is whole", count(none, "partition", "partitions"))
 	}
-	head += apart(s, "of another line", func(c *repair.SalvagedOf) *repair.Apart { return c.Other })
-	head += apart(s, "that nothing ties to a line", func(c *repair.SalvagedOf) *repair.Apart { return c.Unproven })
+	head += apart(s, "of another line", func(p *repair.SalvagedPartition) *repair.Apart { return p.Other })
+	head += apart(s, "that nothing ties to a line", func(p *repair.SalvagedPartition) *repair.Apart { return p.Unproven })
 	if t.Done != nil {
 		head += "; a start on " + Escape(path.Join(t.Done.Out, "salvaged")) + " finds it so, nothing truncated"
 		if !t.Done.Complete() {
@@ -137,23 +150,25 @@ func (t *Salvage) verdict() []string {
 	return indented(label, head)
 }
 
+// none reports whether no partition of the plan has a batch.
+func (t *Salvage) none() bool {
+	return !slices.ContainsFunc(t.Plan.Salvaged.Partitions, func(p repair.SalvagedPartition) bool { return p.Root >= 0 })
+}
+
+// unread reports whether a copy could not be read.
+func (t *Salvage) unread() bool {
+	return slices.ContainsFunc(t.Plan.Salvaged.Partitions, func(p repair.SalvagedPartition) bool {
+		return slices.ContainsFunc(p.Copies, func(c repair.SalvagedOf) bool { return c.Error != "" })
+	})
+}
+
 // apart tells of whole batches that are not in the result.
-func apart(s *repair.Salvaged, what string, of func(*repair.SalvagedOf) *repair.Apart) string {
-	// Copies that have the same number at the same offsets have the same batches most often: of
-	// these one is counted.
-	seen := map[string]bool{}
+func apart(s *repair.Salvaged, what string, of func(*repair.SalvagedPartition) *repair.Apart) string {
 	var all repair.Apart
 	n := 0
 	for i := range s.Partitions {
-		p := &s.Partitions[i]
-		for k := range p.Copies {
-			a := of(&p.Copies[k])
-			if a == nil || seen[fmt.Sprint(p.Partition, *a)] {
-				continue
-			}
-			seen[fmt.Sprint(p.Partition, *a)] = true
-			n++
-			if all.Batches == 0 {
+		if a := of(&s.Partitions[i]); a != nil {
+			if n++; n == 1 {
 				all = *a
 				continue
 			}
@@ -279,7 +294,7 @@ func (t *Salvage) copy(c *repair.SalvagedOf) string {
 var gapSays = map[repair.GapWhy]string{
 	repair.GapDamaged:  "in no copy whole",
 	repair.GapMissing:  "in no copy",
-	repair.GapUnproven: "nothing proves which line the batches there are of",
+	repair.GapUnproven: "nothing proves which line the batches there are of, or their offsets",
 	repair.GapTail:     "above the end of every copy on this line",
 }
 
@@ -384,6 +399,8 @@ func (t *Salvage) kept() []string {
 // next is what to do with it.
 func (t *Salvage) next() []string {
 	switch {
+	case t.none():
+		return indented("", "Give it other copies of these partitions: replicas on other brokers, older snapshots of the disks, what a broker has set aside. Files full of bytes that are no batch may be encrypted, or another program's. kafsck salvage --scan FILE looks for batches in any file, whatever its name.")
 	case len(t.Plan.Actions) == 0:
 		return nil
 	case t.Done == nil && t.Plan.Salvaged.Apart() && t.File == "":
@@ -400,11 +417,5 @@ func (t *Salvage) next() []string {
 		out = append(out, "What is not on this line may have been acknowledged:", "  "+t.Paths.Again("loss"), "  "+t.Paths.Again("export", "--lost", "--out", "lost.jsonl"))
 	}
 	out = append(out, "Look at the result:", "  "+Command("kafsck", "check", at), "  "+Command("kafsck", "predict", "start", at))
-	return append(out, salvagedNext(t.Done.Out)...)
-}
-
-// salvagedNext is how a salvaged log directory is put to use.
-func salvagedNext(dir string) []string {
-	at := path.Join(dir, "salvaged")
-	return indented("", "Then: stop the broker that is to lead, set its directories of these partitions aside, copy these in with their lines of the checkpoint files, start it first, and let the other replicas begin empty (docs/salvage.md). Or read the records out: kafsck export "+Command(at)+" --out records.jsonl.")
+	return append(out, placing(t.Plan, t.Done.Out)...)
 }

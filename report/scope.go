@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kafsck/commitment"
 	"kafsck/diff"
@@ -166,7 +167,9 @@ func (j *JSON) Notes(notes []logdir.Note) {
 }
 
 // checked is the line that states the scope.
-func (s *Scope) checked() string {
+func (s *Scope) checked() string { return strings.Join(indented("", s.seen()), "\n") }
+
+func (s *Scope) seen() string {
 	line := fmt.Sprintf("Checked: %s, %s, %s, %s, %s, %s", count(s.Brokers, "broker", "brokers"), count(s.Partitions, "partition", "partitions"),
 		count(s.Replicas, "replica", "replicas"), count(s.Segments, "segment", "segments"), count(s.Batches, "batch", "batches"), count(s.Bytes, "byte", "bytes"))
 	switch rest := s.Bytes - s.BytesVerified; {

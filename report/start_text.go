@@ -65,7 +65,11 @@ func (t *Starts) Print(w io.Writer) error {
 	case dirs == 0:
 		next = append(next, t.Paths.Again("history"))
 	case keep || len(t.unled) > 0 || len(next) == 0 && !slices.ContainsFunc(t.Brokers, func(b *incident.BrokerStart) bool { return b.Outcome != broker.OK }):
-		next = append(next, t.Paths.Again("predict", "leader"))
+		leader := t.Paths.Again("predict", "leader")
+		if len(t.Brokers) == 1 {
+			leader += "\n      (and the copies of the other brokers: who should lead takes all of them to tell)"
+		}
+		next = append(next, leader)
 	case len(next) == 0:
 		next = append(next, t.Paths.Again("check"))
 	}
@@ -171,7 +175,7 @@ func (t *Starts) limits() []string {
 				out = append(out, indented("", "A broker runs on "+Escape(d.LogDir.Path)+": its files change, and this is what a start would do to them as they were read.")...)
 			}
 			if d.LogDir.Bare {
-				out = append(out, indented("", Escape(d.LogDir.Path)+" has no meta.properties and no checkpoint files: these are taken for lost in the copying. A broker refuses a log directory without meta.properties, and without recovery points recovers every segment.")...)
+				out = append(out, indented("", Escape(t.Paths.Typed(d.LogDir.Path))+" has no meta.properties and no checkpoint files: these are taken for lost in the copying. A broker refuses a log directory without meta.properties, and without recovery points recovers every segment.")...)
 			}
 		}
 	}

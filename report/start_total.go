@@ -148,7 +148,7 @@ func (s *startTotals) add(ps *incident.PartitionStart, label string) {
 		s.keep.add(f, label)
 	}
 	if ps.BelowWatermark.From < ps.BelowWatermark.To {
-		s.missing = append(s.missing, label+": "+watermarkProse(ps))
+		s.missing = append(s.missing, label+": "+watermarkShort(ps))
 	}
 	for _, g := range ps.Gone {
 		if !g.Counts() {
@@ -199,6 +199,7 @@ func (s *startTotals) addCut(ps *incident.PartitionStart, label string) {
 	sum.Records += c.Records
 	sum.Zeros += c.Zeros
 	sum.Torn += c.Torn
+	sum.Damaged += c.Damaged
 }
 
 func (k *keepStopped) add(f *incident.Follows, label string) {

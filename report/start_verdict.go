@@ -10,6 +10,9 @@ import (
 	"kafsck/logdir"
 )
 
+// bareStart begins what is said of partition directories without a log directory around them.
+const bareStart = "bare\x01"
+
 // verdicts are those of all brokers; the ones that start with nothing to tell share a line.
 func (t *Starts) verdicts() []string {
 	var out []string
@@ -40,6 +43,10 @@ func (t *Starts) verdicts() []string {
 			verb = "start"
 		}
 		who := brokers(refs)
+		if prose, bare := strings.CutPrefix(k, bareStart); bare {
+			verb = map[bool]string{true: "loads", false: "load"}[len(refs) == 1]
+			who, k = "what is here of "+who, prose
+		}
 		if noun, prose, special := strings.Cut(k, "\x00"); special {
 			if len(refs) > 1 {
 				noun += "s"
@@ -133,6 +140,8 @@ func (t *Starts) verdict(b *incident.BrokerStart) (out []string, ok string) {
 	switch {
 	case t.controller(b):
 		ok = "controller\x00" + ok
+	case slices.ContainsFunc(b.Dirs, func(d *broker.StartedDir) bool { return d.LogDir.Bare }):
+		ok = bareStart + ok + "; no broker starts on it without a meta.properties, see below"
 	case sum.leaderAway > 0 || sum.replicated > 0 && t.alone(b):
 		ok += "; what the broker cuts later as a follower takes the leader's disk to tell"
 	}

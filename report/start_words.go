@@ -171,6 +171,8 @@ func zerosProse(c *incident.CutTotals) string {
 func cutProse(c *incident.CutTotals) string {
 	rest := c.Bytes - c.Zeros - c.Torn
 	switch {
+	case c.Records > 0 && c.Damaged > 0:
+		return fmt.Sprintf("%s and %s of damaged bytes go (%s)", count(c.Records, "record", "records"), count(c.Damaged, "offset", "offsets"), count(c.Bytes, "byte", "bytes"))
 	case c.Records > 0:
 		return fmt.Sprintf("%s (%s)", count(c.Records, "record goes", "records go"), count(c.Bytes, "byte", "bytes"))
 	case c.Torn > 0 && rest == 0:
@@ -181,13 +183,16 @@ func cutProse(c *incident.CutTotals) string {
 	return fmt.Sprintf("no whole record: %s of a damaged or torn batch", count(c.Bytes, "byte", "bytes"))
 }
 
+// watermarkShort is watermarkProse in few words, for a verdict.
+func watermarkShort(ps *incident.PartitionStart) string {
+	s := ps.BelowWatermark
+	return offsets(s.From, s.To) + map[bool]string{true: " was", false: " were"}[s.To == s.From+1] + " committed"
+}
+
 // watermarkProse is what was committed and is missing after a cut.
 func watermarkProse(ps *incident.PartitionStart) string {
 	s := ps.BelowWatermark
-	prose := fmt.Sprintf("%s were committed (they lie below the directory's high watermark %d) and are missing after the start; ", offsets(s.From, s.To), s.To)
-	if s.To == s.From+1 {
-		prose = fmt.Sprintf("%s was committed (it lies below the directory's high watermark %d) and is missing after the start; ", offsets(s.From, s.To), s.To)
-	}
+	prose := fmt.Sprintf("%s: committed, as the directory's high watermark %d lies above; missing after the start; ", offsets(s.From, s.To), s.To)
 	if len(ps.WatermarkHeldBy) == 0 {
 		return prose + "no other live copy among these inputs reaches over them"
 	}

@@ -111,7 +111,6 @@ func (t *Triage) fit(room int) []string {
 	left := room - used
 	var lines []string
 	for i, g := range groups {
-		lines = append(lines, heads[i]...)
 		later := 0 // groups that should get some room as well
 		for _, o := range groups[i+1:] {
 			if len(o) > 1 || len(o[0].body) > 0 {
@@ -119,7 +118,16 @@ func (t *Triage) fit(room int) []string {
 			}
 		}
 		inner := t.inner(g, left-2*min(later, 2))
-		lines = append(lines, inner...)
+		if len(g) > 1 && len(inner) == 0 { // nothing follows its colon
+			word, prose := t.groupHead(g)
+			head := indented(word, prose+placesOf(g))
+			if len(head) > len(heads[i])+max(left, 0) || placesOf(g) == "" {
+				head = indented(word, strings.TrimSuffix(prose, ":"))
+			}
+			left -= len(head) - len(heads[i])
+			heads[i] = head
+		}
+		lines = append(append(lines, heads[i]...), inner...)
 		left -= len(inner)
 	}
 	return lines
@@ -207,6 +215,24 @@ func (t *Triage) groupHead(g []item) (word, prose string) {
 	return fmt.Sprintf("%-6s ", first.word), prose
 }
 
+// placesOf names what findings of one code are about: partitions, or the brokers themselves.
+func placesOf(g []item) string {
+	const most = 3
+	var where []string
+	for i := range g {
+		if w := g[i].where; w != "" && !slices.Contains(where, w) {
+			where = append(where, w)
+		}
+	}
+	switch n := len(where) - most; {
+	case len(where) == 0:
+		return ""
+	case n > 0:
+		return " " + strings.Join(where[:most], ", ") + " and " + comma(n) + " more"
+	}
+	return " " + list(where)
+}
+
 // advice gathers what must be done before anything is started.
 func (t *Triage) advice() []string {
 	var stop keep
@@ -266,17 +292,25 @@ func (t *Triage) bottom() []string {
 		say("Harmless: %s; all are in --json.", line)
 	}
 	out = append(out, limits(t.Scope)...)
-	out = append(out, t.Scope.checked())
+	out = append(out, strings.Split(t.Scope.checked(), "\n")...)
 	if len(t.items) == 0 && t.Scope.Partitions == 0 {
 		return append(out, "Next: "+t.Paths.Again("history"))
 	}
+	plan := t.plan.lines(t.Paths)
+	worse := slices.ContainsFunc(t.items, func(it item) bool { return it.class < classDamaged && !it.mended })
+	if len(plan) > 0 && !worse {
+		return append(out, plan...)
+	}
 	for _, it := range t.items {
-		if it.next != "" {
-			out = append(out, "Next: "+it.next)
-			break
+		next := it.next
+		if verb := more[it.class]; next == "" && verb != "" {
+			next = t.Paths.Again(verb)
 		}
-		if verb := more[it.class]; verb != "" {
-			out = append(out, "Next: "+t.Paths.Again(verb))
+		if next != "" {
+			out = append(out, "Next: "+next)
+			if len(plan) > 0 { // the worst is no damage, and there is some
+				out = append(out, strings.Replace(plan[0], "Next: ", "Then: ", 1))
+			}
 			break
 		}
 	}

@@ -33,6 +33,7 @@ const (
 // more is the verb that tells all of a class.
 var more = map[class]string{
 	classLost: "loss", classMaybeLost: "loss", classDiffer: "diff", classNoLeader: "loss", classLosesAnyway: "loss", classCannotTell: "loss",
+	classDamaged: "check", classWarning: "check",
 }
 
 // item is one thing that triage says: small, so that the story it was made from
@@ -42,12 +43,15 @@ type item struct {
 	word  string // LOST, DAMAGED, …
 	group string // items of one group can be told together
 	prose string
+	where string   // what a finding is about: "t-0 on broker 1"
 	short string   // prose where the group's headline has said the rest; "" is prose
 	body  []string // lines of proof
 	stop  keep
 	save  []string // what to save before anything is started
 	next  string
-	sum   sum // of the grade that the class stands for
+	// mended: a loss of which a repair brings back all.
+	mended bool
+	sum    sum // of the grade that the class stands for
 }
 
 func (it *item) head() []string { return indented(fmt.Sprintf("%-6s", it.word)+" ", it.prose) }
@@ -63,6 +67,7 @@ type Triage struct {
 	OneBroker bool
 
 	items      []item
+	plan       planHint
 	leaderless int // without a leader, and no candidate would lose anything
 	elsewhere  int // partitions led by brokers that are not among the inputs
 	removed    int // of topics that were deleted
@@ -100,6 +105,7 @@ func (t *Triage) Add(x *incident.Partition) {
 	t.differences(x)
 	t.ruling(x)
 	for i := range x.Findings {
+		t.plan.add(&x.Findings[i])
 		if f := &x.Findings[i]; !toldOtherwise(x, f) {
 			t.finding(t.Paths.label(x), strings.TrimPrefix(f.Summary, x.Name+": "), f)
 		}
@@ -132,6 +138,7 @@ func (t *Triage) losses(x *incident.Partition) {
 			it.class = classLost
 		}
 	}
+	it.mended = incident.Mended(x.Losses)
 	it.sum = sumOf(x.Losses, commitment.Yes)
 	if it.class == classMaybeLost {
 		it.sum = sumOf(x.Losses, commitment.Unknown)
@@ -333,6 +340,7 @@ func describe(losses []incident.Loss) string {
 // Findings takes in the findings that belong to no partition.
 func (t *Triage) Findings(list []finding.Finding) {
 	for i := range list {
+		t.plan.add(&list[i])
 		t.finding(Escape(list[i].At.Partition), list[i].Summary, &list[i])
 	}
 }
@@ -388,7 +396,7 @@ func (t *Triage) finding(label, summary string, f *finding.Finding) {
 	default:
 		it.prose += " on broker " + Escape(f.At.Broker)
 	}
-	if it.prose != "" {
+	if it.where = it.prose; it.prose != "" {
 		it.prose += ": "
 	}
 	it.prose += Escape(summary)

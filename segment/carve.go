@@ -20,14 +20,20 @@ type CarveOptions struct {
 	// Stats, if not nil, is filled in by the end.
 	Stats *CarveStats
 
-	reach int // tests: bytes of a chunk, in place of carveReach
+	// Hole, if not nil, is told a position of a file of known Size and says where the hole that it lies
+	// in ends: bytes that the file system does not keep and gives as zeros. Without a hole there, or
+	// where that is not known, it returns the position. Long holes are then passed over, unread.
+	Hole func(pos int64) (end int64)
+
+	reach int // tests: the largest batch in memory, in place of carveReach
 }
 
 // CarveStats is what a search has cost, and what it left out.
 type CarveStats struct {
 	Bytes int64 // searched
 	Read  int64 // asked of the reader, retries behind bad sectors too; at most 4 times the file and a little
-	Zeros int64 // bytes in long runs of zeros
+	Zeros int64 // bytes in long runs of zeros, holes too
+	Holes int64 // bytes in holes, which were not read
 	// Unread bytes could not be read.
 	Unread int64
 	// Untested counts positions that look like a header of a batch too large for memory whose CRC

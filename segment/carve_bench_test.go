@@ -26,6 +26,7 @@ func BenchmarkCarve(b *testing.B) {
 		{"zeros", make([]byte, size)},
 		{"noise", noise},
 		{"text", bytes.Repeat([]byte("the quick brown fox jumps over the lazy dog, and again\n"), size/55)},
+		{"small numbers", smallNumbers(rnd, size)},
 		{"batches of 16 KiB", manyBatches(16<<10, size)},
 		{"batches of 100 bytes", manyBatches(30, size)},
 		{"headers everywhere", headersEverywhere(size)},

@@ -55,7 +55,7 @@ func (c *carver) claim(p int64, h *head) {
 	a := claim{head: *h, pos: p, next: p + batch.HeaderSize, delta: -1}
 	a.chained = c.last.end == p && h.base >= c.last.next && h.base-c.last.next <= math.MaxInt32
 	fits := h.total() >= h.minTotal() && h.total() <= c.w.size-p
-	switch b := c.w.buf[p-c.w.pos : c.w.n]; {
+	switch b := c.w.ahead(p); {
 	case len(c.claims) > 0 && c.claims[len(c.claims)-1].pos == p:
 		return // expect has seen it
 	case a.chained && h.base == c.last.next && fits:

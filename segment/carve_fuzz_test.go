@@ -13,7 +13,7 @@ import (
 
 // FuzzCarve: finds ascend and do not lap over, their CRCs verify, nothing is said twice, no bytes are
 // left out of the tee, and the reads are bounded. What Scan takes for sound in a row from the first
-// byte on, Carve finds too.
+// byte on, Carve finds too, and what a look at every position finds, and nothing else.
 func FuzzCarve(f *testing.F) {
 	fixture.Seeds(f, "log", func(b []byte) {
 		if len(b) < 20<<10 {
@@ -71,6 +71,8 @@ func FuzzCarve(f *testing.F) {
 				t.Fatalf("the batch at %d was not found", fr.Pos)
 			}
 		}
+		samePlain(t, data, segment.CarveOptions{}, 4096)
+		samePlain(t, data, segment.CarveOptions{}, 0)
 	})
 }
 

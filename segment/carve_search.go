@@ -22,7 +22,6 @@ type carver struct {
 	claims  []claim
 	last    link // of what was found last
 	unzip   *batch.Decompressor
-	told    int64 // how far Progress was told
 	stopped bool
 	out     Carved
 	peeked  [headPeek]byte
@@ -49,7 +48,7 @@ func (c *carver) run(yield func(*Carved, error) bool) error {
 			return err
 		}
 		b := c.w.from(p)
-		c.progress(min(p, c.w.pos+int64(c.w.n)))
+		c.progress(min(p, c.w.next))
 		c.unread(p, emit)
 		if len(b) == 0 || c.stopped {
 			break
@@ -66,12 +65,16 @@ func (c *carver) run(yield func(*Carved, error) bool) error {
 				continue
 			}
 			c.expect(p, &h)
+			if h.sane {
+				c.claim(p, &h)
+			}
+			b = c.w.ahead(p)
 		}
-		i, passed := c.candidate(b, p)
-		if p += int64(passed); i < 0 {
+		passed, may := c.candidate(b)
+		if p += passed; !may {
 			continue
 		}
-		h := readHead(b[passed:])
+		h := readHead(c.w.ahead(p))
 		ok, err := c.sound(p, &h)
 		if err != nil {
 			return err
@@ -86,23 +89,32 @@ func (c *carver) run(yield func(*Carved, error) bool) error {
 		p += h.total()
 	}
 	c.unread(math.MaxInt64, emit)
-	c.stats.Bytes = max(c.stats.Bytes, min(p, c.w.pos+int64(c.w.n)))
+	c.tell(max(c.stats.Bytes, min(p, c.w.next)))
 	c.stats.Read = c.w.read + c.aside
+	c.stats.Holes = c.w.unkept
 	return nil
 }
 
+// tellEach is how many bytes Progress is told of at once.
+const tellEach = 1 << 20
+
 func (c *carver) progress(at int64) {
-	c.stats.Bytes = max(c.stats.Bytes, at)
-	if c.opt.Progress != nil && at > c.told {
-		c.opt.Progress(at - c.told)
+	if at-c.stats.Bytes >= tellEach {
+		c.tell(at)
 	}
-	c.told = max(c.told, at)
+}
+
+func (c *carver) tell(at int64) {
+	if n := at - c.stats.Bytes; n > 0 && c.opt.Progress != nil {
+		c.opt.Progress(n)
+	}
+	c.stats.Bytes = max(c.stats.Bytes, at)
 }
 
 // unread tells of the bytes before p that could not be read.
 func (c *carver) unread(p int64, emit func(*Carved)) {
 	w := c.w
-	for len(w.bad) > 0 && w.bad[0].to <= p && (w.bad[0].to < w.at || w.end) && !c.stopped {
+	for len(w.bad) > 0 && w.bad[0].to <= p && (w.bad[0].to < w.next || w.end) && !c.stopped {
 		b, err := w.bad[0], w.badErr[0]
 		w.bad, w.badErr = w.bad[1:], w.badErr[1:]
 		c.stats.Unread += b.to - b.from
@@ -114,66 +126,22 @@ func (c *carver) unread(p int64, emit func(*Carved)) {
 	}
 }
 
-// stretch is how many bytes are searched between two looks for zeros.
-const stretch = 4 << 10
-
-// candidate returns 0 if a header may stand behind the passed bytes of b, else -1.
-func (c *carver) candidate(b []byte, p int64) (i, passed int) {
-	if n := zeroPrefix(b); n >= 64 {
-		// Up to 11 zero bytes may begin a header: a base offset of 0 and a small length.
-		if n < len(b) || !c.w.end {
-			n -= batch.LogOverhead - 1
-		}
-		if n >= minZeros {
-			c.stats.Zeros += int64(n)
-		}
-		return -1, n
-	}
-	if len(b) <= stretch+headPeek && c.w.end {
-		if i, passed = candidate(b, true); i >= 0 {
-			return 0, i
-		}
-		return -1, max(passed, 1)
-	}
-	b = b[:min(len(b), stretch+headPeek-1)]
-	for n := len(b) - headPeek + 1; passed < n; {
-		passed = min(passed+quiet(b[passed+16:]), n)
-		few := b[passed:min(passed+8+headPeek-1, len(b))]
-		k, ruledOut := candidate(few, false)
-		passed += max(ruledOut, 0)
-		if k >= 0 {
-			return 0, passed
-		}
-	}
-	return -1, max(passed, 1)
-}
-
-// quiet is how many bytes of b, in steps of eight, are no magic byte: above 2.
-func quiet(b []byte) int {
-	const each, high = 0x0101010101010101, 0x8080808080808080
-	n := 0
-	for ; len(b)-n >= 8; n += 8 {
-		x := binary.LittleEndian.Uint64(b[n:])
-		if (x-3*each)&^x&high != 0 { // a byte below 3; may be wrong for the bytes behind one
-			break
-		}
-	}
-	return n
-}
-
 // sound reports whether a batch or message stands at p with a CRC that verifies.
 func (c *carver) sound(p int64, h *head) (bool, error) {
 	n := h.total()
 	if !h.sane || n < h.minTotal() || n > c.w.size-p {
 		return false, nil
 	}
-	if !c.w.holds(p, n) && c.w.end {
-		return false, nil
-	}
 	if h.legacy() {
 		if ok, err := c.filled(p, h); err != nil || !ok {
 			return false, err
 		}
+	}
+	if n <= int64(c.w.reach) {
+		c.w.need(p, int(n))
+	}
+	if !c.w.holds(p, n) && c.w.end {
+		return false, nil
 	}
 	if len(c.w.bad) > 0 && c.w.unread(p, p+n) {
 		return false, nil
@@ -186,14 +154,16 @@ func (c *carver) sound(p int64, h *head) (bool, error) {
 		sums = &c.w.sums[1]
 	}
 	at := int(p - c.w.pos)
-	if sums.sum(c.w.buf[:c.w.n], at+int(h.covered()), at+int(n), h.table()) == h.crc {
+	if sums.sum(c.w.buf, at+int(h.covered()), at+int(n), h.table()) == h.crc {
 		return true, nil
 	}
 	sums.wasted += int(n)
 	return false, nil
 }
 
-// filled is search.mayFill: key and value of a message fill it.
+// filled is search.mayFill: key and value of a message fill it. A key larger than reach is believed only
+// right behind another message: noise is full of them, and to look behind each would be a read anywhere on
+// the disk every 130 KiB.
 func (c *carver) filled(p int64, h *head) (bool, error) {
 	b, err := c.peek(p, headPeek)
 	if err != nil {
@@ -205,6 +175,11 @@ func (c *carver) filled(p int64, h *head) (bool, error) {
 	if !ok || key < -1 || value > end-4 {
 		return false, nil
 	}
+	if value-p <= int64(c.w.reach) {
+		c.w.need(p, int(value-p)+4)
+	} else if !(c.last.legacy && c.last.end == p) {
+		return false, nil
+	}
 	if b, err = c.peek(value, 4); err != nil || len(b) < 4 {
 		return false, nil
 	}
@@ -212,10 +187,87 @@ func (c *carver) filled(p int64, h *head) (bool, error) {
 	return n >= -1 && value+4+max(n, 0) == end, nil
 }
 
+// recordsPeek is how much of a large batch must be there for a look at its records.
+const recordsPeek = minBuffer
+
+// ended reports whether something stands at the end of a large message that ends one: a message that
+// goes on, zeros, or the end of the file.
+func (c *carver) ended(end int64, h *head) bool {
+	if end == c.w.size {
+		return true
+	}
+	b, err := c.peek(end, headPeek)
+	if err != nil || len(b) <= overhead || allZero(b[:overhead]) {
+		return true
+	}
+	next := readHead(b)
+	return next.sane && next.base >= h.next && next.base-h.base <= math.MaxInt32
+}
+
+// framed reports whether the records that b begins with are such as a broker takes: their offsets
+// ascend, their keys and values lie in them. Programs and tables are full of headers that claim
+// hundreds of MiB, whose CRCs would cost a reading of the file each.
+func framed(b []byte, h *head) bool {
+	delta := int64(-1)
+	for n := int32(0); n < min(h.count, 64); n++ {
+		length, k := binary.Varint(b)
+		if k <= 0 {
+			return k == 0 // b ends here
+		}
+		if b = b[k:]; length < minRecord-1 {
+			return false
+		}
+		whole := int64(len(b)) >= length
+		r := b[:min(int64(len(b)), length)]
+		if len(r) < 2+2*binary.MaxVarintLen64+binary.MaxVarintLen32 && !whole {
+			return true
+		}
+		_, k = binary.Varint(r[1:]) // behind the attributes: the timestamp delta
+		if k <= 0 {
+			return false
+		}
+		r = r[1+k:]
+		d, k := binary.Varint(r)
+		if k <= 0 || d <= delta || d >= h.next-h.base {
+			return false
+		}
+		delta, r = d, r[k:]
+		for range 2 { // key and value
+			n, k := binary.Varint(r)
+			if k <= 0 || n < -1 || n > length {
+				return false
+			}
+			r = r[k:]
+			if n = max(n, 0); n > int64(len(r)) {
+				return !whole
+			}
+			r = r[n:]
+			if !whole && len(r) < binary.MaxVarintLen64 {
+				return true
+			}
+		}
+		if headers, k := binary.Varint(r); k <= 0 || headers < 0 || headers > length {
+			return false
+		}
+		if !whole {
+			return true
+		}
+		b = b[length:]
+	}
+	return true
+}
+
 // soundLarge is sound for a batch that is not in memory as a whole.
 func (c *carver) soundLarge(p int64, h *head) (bool, error) {
 	n := h.total()
-	if b := c.w.buf[p-c.w.pos : c.w.n]; !h.legacy() && !h.likelyPayload(b[batch.HeaderSize:min(len(b), batch.HeaderSize+10)], n-batch.HeaderSize) {
+	if !h.legacy() {
+		c.w.need(p, recordsPeek)
+		b := c.w.ahead(p)[batch.HeaderSize:]
+		b = b[:min(int64(len(b)), n-batch.HeaderSize)]
+		if !h.likelyPayload(b, n-batch.HeaderSize) || h.codec == batch.None && !framed(b, h) {
+			return false, nil
+		}
+	} else if !(c.last.legacy && c.last.end == p) && !c.ended(p+n, h) {
 		return false, nil
 	}
 	if c.aside+n > 2*c.measure()+slack {
@@ -228,7 +280,7 @@ func (c *carver) soundLarge(p int64, h *head) (bool, error) {
 		c.stream = make([]byte, 1<<20)
 	}
 	from, end := p+h.covered(), p+n
-	b := c.w.buf[from-c.w.pos : c.w.n]
+	b := c.w.ahead(from)
 	sum := crc32.Checksum(b, h.table())
 	for from += int64(len(b)); from < end; {
 		if err := c.ctx.Err(); err != nil {
@@ -251,7 +303,7 @@ func (c *carver) measure() int64 {
 	if c.w.size != math.MaxInt64 {
 		return c.w.size
 	}
-	return c.w.at
+	return c.w.next
 }
 
 // peek returns up to n bytes, at most headPeek, wherever they lie; fewer only at the end.
@@ -260,10 +312,10 @@ func (c *carver) peek(pos, n int64) ([]byte, error) {
 		return nil, io.EOF
 	}
 	if c.w.holds(pos, n) {
-		return c.w.buf[pos-c.w.pos:][:n], nil
+		return c.w.ahead(pos)[:n], nil
 	}
 	if c.w.end && c.w.holds(pos, 1) {
-		return c.w.buf[pos-c.w.pos : c.w.n], nil
+		return c.w.ahead(pos), nil
 	}
 	if c.w.end && pos >= c.w.pos {
 		return nil, io.EOF
@@ -287,18 +339,24 @@ func (c *carver) peek(pos, n int64) ([]byte, error) {
 func (c *carver) found(p int64, h *head, emit func(*Carved)) {
 	n := h.total()
 	x := Carved{Pos: p, Len: n, Outer: -1}
-	b := c.w.buf[p-c.w.pos : c.w.n]
-	if int64(len(b)) >= n && n <= int64(c.w.reach) {
+	fits := n <= int64(c.w.reach)
+	if fits { // all of it stays in memory
+		c.w.keep = p
+		defer func() { c.w.keep = math.MaxInt64 }()
+	}
+	if x.Loose = c.loose(p, h); h.legacy() {
+		x.Lone = c.lone(p, h)
+	}
+	b := c.w.ahead(p)
+	if fits && int64(len(b)) >= n {
 		x.Raw = b[:n:n]
 	}
 	if h.legacy() {
 		x.Kind = CarvedMessage
 		x.Legacy, _ = batch.ParseLegacyHeader(b)
-		x.Lone = c.lone(p, h, x.Raw)
 	} else {
 		decodeHeader(&x.Header, (*[batch.HeaderSize]byte)(b))
 	}
-	x.Loose = c.loose(p, h)
 	c.judge(&x, h, emit)
 	if c.stopped {
 		return
@@ -330,7 +388,7 @@ func (c *carver) loose(p int64, h *head) bool {
 }
 
 // lone reports whether nothing speaks for a message but its own CRC.
-func (c *carver) lone(p int64, h *head, raw []byte) bool {
+func (c *carver) lone(p int64, h *head) bool {
 	if c.last.end == p && c.last.legacy && h.base >= c.last.next {
 		return false
 	}
@@ -343,14 +401,15 @@ func (c *carver) lone(p int64, h *head, raw []byte) bool {
 					return false
 				}
 			}
-			if c.w.holds(end, next.total()) {
+			if next.total() <= int64(c.w.reach) {
 				if ok, err := c.sound(end, &next); err == nil && ok {
 					return false
 				}
 			}
 		}
 	}
-	if codec := batch.Codec(raw17(raw) & 7); codec == batch.None || raw == nil {
+	raw := c.w.ahead(p)
+	if raw = raw[:min(int64(len(raw)), h.total())]; int64(len(raw)) < h.total() || batch.Codec(raw[17]&7) == batch.None {
 		return true
 	}
 	if c.unzip == nil {
@@ -364,11 +423,4 @@ func (c *carver) lone(p int64, h *head, raw []byte) bool {
 		inner++
 	}
 	return inner == 0
-}
-
-func raw17(raw []byte) byte {
-	if len(raw) < 18 {
-		return 0
-	}
-	return raw[17]
 }

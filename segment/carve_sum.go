@@ -15,7 +15,8 @@ const (
 const prefixStep = 256
 
 // prefixSums gives the CRC of any bytes of a window in constant time, from those of its prefixes.
-// They are computed once CRCs that did not verify have cost more than that.
+// They are computed once CRCs that did not verify have cost more than that. What comes in front of the
+// window does not matter: the first sum may be any.
 //
 //	0    256   512   768              window
 //	|-----|-----|-----|-----|-----|
@@ -29,22 +30,31 @@ type prefixSums struct {
 
 func (p *prefixSums) reset() { p.built, p.wasted = false, 0 }
 
+// move follows the window: its first bytes, a multiple of prefixStep, are given up, and more came behind
+// it. keep: others stay.
+func (p *prefixSums) move(bytes int, keep bool) {
+	if p.built = p.built && keep && p.wasted > 0; p.built {
+		p.sums = p.sums[:copy(p.sums, p.sums[min(bytes/prefixStep, len(p.sums)):])]
+	}
+	p.wasted = 0
+}
+
 // sum is the CRC of b[from:to]; b is the window.
 func (p *prefixSums) sum(b []byte, from, to int, table *crc32.Table) uint32 {
 	if !p.built && p.wasted <= 2*len(b) || to-from <= 2*prefixStep {
 		return crc32.Checksum(b[from:to], table)
 	}
-	if !p.built {
-		p.build(b, table)
-	}
+	p.build(b, table)
 	return p.prefix(b, to, table) ^ shifterOf(p.poly).shift(p.prefix(b, from, table), to-from)
 }
 
+// build goes on to the end of the window.
 func (p *prefixSums) build(b []byte, table *crc32.Table) {
-	p.built = true
-	p.sums = append(p.sums[:0], 0)
-	sum := uint32(0)
-	for i := prefixStep; i <= len(b); i += prefixStep {
+	if !p.built || len(p.sums) == 0 {
+		p.built, p.sums = true, append(p.sums[:0], 0)
+	}
+	sum := p.sums[len(p.sums)-1]
+	for i := len(p.sums) * prefixStep; i <= len(b); i += prefixStep {
 		sum = crc32.Update(sum, table, b[i-prefixStep:i])
 		p.sums = append(p.sums, sum)
 	}

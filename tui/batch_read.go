@@ -212,7 +212,7 @@ func (d *batchData) fieldsOf(i int) []field {
 	if d.old != nil {
 		return innerFields(d.payload[from:to], from, d.old)
 	}
-	return recordFields(d.payload, from, to, in, &d.frame.head, shift)
+	return d.hideSecret(i, recordFields(d.payload, from, to, in, &d.frame.head, shift))
 }
 
 // record decodes one record. Its key and value are borrowed from payload.

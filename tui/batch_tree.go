@@ -85,7 +85,7 @@ func (s *batchScreen) recordLine(i int) field {
 	case text != "":
 		f.value = text
 	default:
-		f.value = preview(r.Key) + " → " + preview(r.Value)
+		f.value = preview(r.Key) + " → " + d.previewValue(&r)
 	}
 	return f
 }

@@ -355,7 +355,7 @@ func (r *recordRows) Cell(row, col int) string {
 		if text := r.d.decodedLine(&rec); text != "" {
 			return text
 		}
-		return preview(rec.Value)
+		return r.d.previewValue(&rec)
 	case 4:
 		return itoa(len(rec.Headers))
 	case 5:
@@ -407,6 +407,9 @@ func (r *recordRows) JSON(row int) any {
 		"key": orNull(rec.Key), "value": orNull(rec.Value), "headers": headers,
 		"producerId": h.ProducerID, "producerEpoch": h.ProducerEpoch, "sequence": rec.Sequence,
 		"transactional": h.Attributes.Transactional(), "control": h.Attributes.Control(), "batchPosition": r.d.frame.pos,
+	}
+	if r.d.secret(&rec) {
+		sizeAndHash(out, rec.Value)
 	}
 	if r.d.old != nil {
 		out["magic"] = r.d.frame.legacy.Magic

@@ -74,7 +74,11 @@ func (d *batchData) tell(i, w int) []detailLine {
 		t.decoded(d, &r)
 	}
 	t.bytes("key", r.Key)
-	t.bytes("value", r.Value)
+	if d.secret(&r) {
+		t.add(lineHead, "value: "+notShown(r.Value))
+	} else {
+		t.bytes("value", r.Value)
+	}
 	for n, x := range r.Headers {
 		if n == 1000 {
 			t.add(lineDim, comma(int64(len(r.Headers)-n))+" more headers; x shows the command that prints all")

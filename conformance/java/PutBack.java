@@ -90,6 +90,7 @@ public class PutBack {
             for (String text; (text = in.readLine()) != null; ) {
                 JsonNode line = JSON.readTree(text);
                 whole = line.path("type").asText().equals("summary");
+                if (redacted(line)) throw new IOException(file + " was exported with --redact: without keys and values nothing can be put back. Export again without it");
                 if (!line.path("type").asText().equals("record")) continue;
                 String why = why(line);
                 if (why == null) n++;
@@ -98,6 +99,13 @@ public class PutBack {
         }
         if (!whole) throw new IOException(file + " has no summary at its end: it was cut short");
         return n;
+    }
+
+    /** Whether keys, values or header values were left out: what is missing is no null. */
+    static boolean redacted(JsonNode line) {
+        boolean out = line.path("redacted").asBoolean() || line.has("keySize") || line.has("valueSize");
+        for (JsonNode h : line.path("headers")) out |= h.has("valueSize");
+        return out;
     }
 
     /** Why a record is not sent; null: it is. */

@@ -7,8 +7,10 @@
 //	rebuild.go  texts; indexes and snapshots from the logs of the result
 //	verify.go   composed files, findings that must be gone, a start as promised
 //	run.go      a new directory, by one rename
+//	hold.go     one run at a time: the stage, or the directories themselves
 //	inplace.go  the directories themselves: journal, originals aside, new files in
 //	undo.go     and back
+//	unchanged.go  refuse?   originals that are missing, a broker that ran since
 //	system.go   every operation that changes the file system
 //	epochs.go   [Epochs]: leader-epoch-checkpoint files alone, for "repair epochs"
 //

@@ -1,13 +1,13 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,6 +21,9 @@ const (
 	oldFolder   = "old" // originals
 	journalName = "journal.json"
 )
+
+// lockName is the file on which a broker holds a lock of its log directory.
+const lockName = ".lock"
 
 // backup is the folder with the originals of a root: beside it, since in a log directory a
 // foreign folder stops a broker; of a partition directory beside its log directory.
@@ -39,6 +42,7 @@ func (x *run) backup(r *root) string {
 
 // runInPlace changes the roots themselves.
 //
+//	hold     the log directory of each root, for the whole run
 //	stage    new/ in the backup folders; verified as the tree that it would become
 //	journal  one a root, flushed; nothing is moved before the last one is there
 //	move     originals to old/, flushed; then new files to their places, flushed
@@ -48,6 +52,7 @@ func (x *run) backup(r *root) string {
 // killed later it is finished by the same command, or reversed by Undo.
 func (x *run) runInPlace(ctx context.Context) (*Done, error) {
 	var written []*root
+	var dirs []string
 	for _, r := range x.l.roots {
 		if !r.written {
 			continue
@@ -56,18 +61,36 @@ func (x *run) runInPlace(ctx context.Context) (*Done, error) {
 		if err == nil {
 			host, err = filepath.EvalSymlinks(host)
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			// The run that is to be finished may have moved it aside.
+			if host, err = filepath.Abs(r.Path); err == nil {
+				var dir string
+				if dir, err = filepath.EvalSymlinks(filepath.Dir(host)); err == nil {
+					host = filepath.Join(dir, filepath.Base(host))
+				}
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, refused("%s is not there (a plan's roots can be edited where copies were moved); nothing was written", r.Path)
+		}
 		if err != nil {
 			return nil, err
 		}
 		r.host = host
 		written = append(written, r)
+		dirs = append(dirs, logDirOf(host, r.Partition))
 	}
+	release, err := holdDirs(dirs)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	journals, err := x.journals(written)
 	if err != nil {
 		return nil, err
 	}
 	if journals != nil {
-		if err := x.finishMoves(journals); err != nil {
+		if _, err := x.finishMoves(ctx, journals, func() error { return unchanged(ctx, journals, goOn) }); err != nil {
 			return nil, err
 		}
 		for _, j := range journals {
@@ -76,22 +99,46 @@ func (x *run) runInPlace(ctx context.Context) (*Done, error) {
 		x.note("an earlier run had been stopped half-way: it was finished. Check the result before you start the broker")
 		return &x.done, nil
 	}
-	journals, err = x.prepare(ctx, written)
-	if err != nil {
-		if _, ok := errors.AsType[*halfway](err); ok {
-			return nil, err
-		}
-		for _, r := range written {
-			if removeErr := removeAll(x.sys, x.backup(r)); removeErr != nil {
-				err = fmt.Errorf("%w (and %s could not be removed: %v)", err, x.backup(r), removeErr)
-			}
-		}
-		return nil, err
+	var made []string
+	journals, err = x.prepare(ctx, written, &made)
+	began := false
+	if err == nil {
+		began, err = x.finishMoves(ctx, journals, x.stillListed)
 	}
-	if err := x.finishMoves(journals); err != nil {
+	if err != nil && !began {
+		return nil, x.dropBackups(written, made, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &x.done, nil
+}
+
+// dropBackups removes the backup folders that this run made and in which no original lies yet; those
+// of an earlier run stay.
+func (x *run) dropBackups(written []*root, made []string, err error) error {
+	for _, r := range written { // all journals first: with one missing nothing is ever moved
+		if removeErr := removeAll(x.sys, filepath.Join(x.backup(r), journalName)); removeErr != nil {
+			return fmt.Errorf("%w (and %s could not be removed: %v)", err, filepath.Join(x.backup(r), journalName), removeErr)
+		}
+	}
+	for _, r := range written {
+		dir := x.backup(r)
+		there, lookErr := exists(dir)
+		if lookErr == nil && !there {
+			continue
+		}
+		old, lookErr := exists(filepath.Join(dir, oldFolder))
+		switch {
+		case !slices.Contains(made, dir) || old || lookErr != nil:
+			err = fmt.Errorf("%w (what an earlier run had made stays in %s)", err, dir)
+		default:
+			if removeErr := removeAll(x.sys, dir); removeErr != nil {
+				err = fmt.Errorf("%w (and %s could not be removed: %v)", err, dir, removeErr)
+			}
+		}
+	}
+	return err
 }
 
 // halfway is a failure after the journals were written.
@@ -110,22 +157,39 @@ func (h *halfway) Unwrap() error { return h.err }
 // moved anything.
 func (x *run) journals(written []*root) ([]*journal, error) {
 	var list []*journal
+	var over *journal // one that is done
+	var gone string   // a folder without a journal
+	open := false
 	for _, r := range written {
 		j, err := readJournal(x.backup(r))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
+			gone = x.backup(r)
 			continue
 		case err != nil:
 			return nil, err
-		case j.State == stateDone:
-			return nil, refused("this plan was carried out on %s: the originals are in %s (kafsck repair undo goes back); nothing was changed", r.Path, j.dir)
 		case j.State == stateUndo || j.State == stateGone:
 			return nil, refused("this plan is being undone: finish that with kafsck repair undo %s; nothing was changed", j.dir)
+		case j.State == stateDone:
+			over = j
+		default:
+			open = true
 		}
 		list = append(list, j)
 	}
-	if len(list) == len(written) {
+	switch {
+	case over != nil && (!open || gone != ""):
+		return nil, refused("this plan was carried out on %s: the originals are in %s (kafsck repair undo goes back); nothing was changed", over.Root, over.dir)
+	case gone == "":
 		return list, nil
+	}
+	for _, r := range written {
+		old := filepath.Join(x.backup(r), oldFolder)
+		if there, err := exists(old); err != nil {
+			return nil, err
+		} else if there {
+			return nil, refused("a run of this plan was stopped half-way, originals lie in %s, and the journal of %s is missing: put that folder back where it was; nothing was changed", old, gone)
+		}
 	}
 	for _, j := range list { // nothing was moved yet
 		if err := x.sys.Remove(filepath.Join(j.dir, journalName)); err != nil {
@@ -135,8 +199,9 @@ func (x *run) journals(written []*root) ([]*journal, error) {
 	return nil, nil
 }
 
-// prepare makes and verifies the new files, and writes the journals.
-func (x *run) prepare(ctx context.Context, written []*root) ([]*journal, error) {
+// prepare makes and verifies the new files, and writes the journals. made gets the backup folders that
+// were not there.
+func (x *run) prepare(ctx context.Context, written []*root, made *[]string) ([]*journal, error) {
 	if err := x.openRoots(); err != nil {
 		return nil, err
 	}
@@ -147,10 +212,16 @@ func (x *run) prepare(ctx context.Context, written []*root) ([]*journal, error) 
 		} else if !same {
 			return nil, refused("%s is the root of a file system, so that no backup can be made beside it: repair into a new directory with --out; nothing was changed", r.Path)
 		}
-		for _, d := range []string{dir, filepath.Join(dir, newFolder)} {
-			if err := makeParents(x.sys, filepath.Join(d, "x")); err != nil {
+		if there, err := exists(dir); err != nil {
+			return nil, err
+		} else if !there {
+			if err := x.sys.Mkdir(dir); err != nil {
 				return nil, err
 			}
+			*made = append(*made, dir)
+		}
+		if err := makeParents(x.sys, filepath.Join(dir, newFolder, "x")); err != nil {
+			return nil, err
 		}
 		x.done.Backups = append(x.done.Backups, dir)
 	}
@@ -201,11 +272,7 @@ func (x *run) prepare(ctx context.Context, written []*root) ([]*journal, error) 
 	}
 	for _, j := range list {
 		if err := j.write(x.sys, stateMove); err != nil {
-			// Some may be there: without the last one nothing is ever moved.
-			for _, j := range list {
-				os.Remove(filepath.Join(j.dir, journalName))
-			}
-			return nil, err
+			return nil, err // without the last one nothing is ever moved
 		}
 	}
 	return list, nil
@@ -232,14 +299,16 @@ func (x *run) journalOf(r *root, all []string) *journal {
 		}
 		if x.stays(t) {
 			kept[t.file] = true
+			j.Stays = append(j.Stays, stay{t.file, r.inputs[t.file].Size, r.inputs[t.file].SHA256, r.infos[t.file].ModTime()})
 			continue
 		}
 		m := at(t.file)
 		m.New, m.Size, m.SHA256 = true, t.size, t.sum
 	}
-	for name := range r.inputs {
+	for name, in := range r.inputs {
 		if !kept[name] {
-			at(name).Old = true
+			m := at(name)
+			m.Old, m.OldSize, m.OldSHA256 = true, in.Size, in.SHA256
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(moves)) {
@@ -250,6 +319,8 @@ func (x *run) journalOf(r *root, all []string) *journal {
 		was[dir] = true
 		if x.l.removes(r, dir) && !folders[dir] {
 			j.Removed = append(j.Removed, dir)
+		} else {
+			j.Folders = append(j.Folders, dir)
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
@@ -257,23 +328,17 @@ func (x *run) journalOf(r *root, all []string) *journal {
 			j.Made = append(j.Made, dir)
 		}
 	}
-	// What is in the folders that change, to tell later whether a broker has been there.
-	touched := map[string][]string{}
-	for i := range j.Moves {
-		touched[parent(j.Moves[i].File)] = []string{}
-	}
-	for _, t := range x.l.files {
-		if names, ok := touched[parent(t.file)]; ok && t.root == r {
-			touched[parent(t.file)] = append(names, path.Base(t.file))
-		}
-	}
-	j.After = touched
 	return j
 }
 
-// finishMoves moves what the journals say, from wherever an earlier run was stopped.
-func (x *run) finishMoves(list []*journal) error {
-	err := withLocks(x.sys, list, func() error {
+// finishMoves moves what the journals say, from wherever an earlier run was stopped, if look has
+// nothing against it. began: something may have been moved.
+func (x *run) finishMoves(ctx context.Context, list []*journal, look func() error) (began bool, err error) {
+	err = withLocks(x.sys, list, func() error {
+		if err := cmp.Or(look(), ctx.Err()); err != nil {
+			return err
+		}
+		began = true
 		for _, j := range list {
 			if err := j.forward(x.sys); err != nil {
 				return err
@@ -286,17 +351,14 @@ func (x *run) finishMoves(list []*journal) error {
 		}
 		return nil
 	})
-	if err == nil {
-		return nil
-	}
-	if r, ok := errors.AsType[*Refused](err); ok {
-		return r
+	if _, ok := errors.AsType[*Refused](err); ok || err == nil || !began {
+		return began, err
 	}
 	h := &halfway{err: err}
 	for _, j := range list {
 		h.backups = append(h.backups, j.dir)
 	}
-	return h
+	return began, h
 }
 
 // withLocks holds the locks of the log directories meanwhile, so that no broker starts in the
@@ -304,10 +366,7 @@ func (x *run) finishMoves(list []*journal) error {
 func withLocks(sys system, list []*journal, f func() error) error {
 	var held []string
 	for _, j := range list {
-		at := filepath.Join(j.Root, ".lock")
-		if j.Partition {
-			at = filepath.Join(filepath.Dir(j.Root), ".lock")
-		}
+		at := filepath.Join(logDirOf(j.Root, j.Partition), lockName)
 		if there, err := exists(at); err != nil {
 			return err
 		} else if !there || slices.Contains(held, at) {

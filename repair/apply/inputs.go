@@ -116,7 +116,7 @@ func (x *run) listed(r *root) error {
 			return refused("%s is %s, which has no place in a result: copy the directory with what it leads to, and plan again; nothing was written", path.Join(r.Path, f.Path), f.Odd)
 		}
 		if r.inputs[name] == nil {
-			return changed(r, name, "it was not there")
+			return changed(r, name, "it is new")
 		}
 		seen[name] = true
 		info, err := r.fsys.Lstat(f.Path)
@@ -184,6 +184,9 @@ func cmpOr(a, b string) string {
 }
 
 func (x *run) sameSize(r *root, name string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return changed(r, name, "it is no regular file")
+	}
 	if in := r.inputs[name]; info.Size() != in.Size {
 		return changed(r, name, fmt.Sprintf("%d bytes, it had %d", info.Size(), in.Size))
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"kafsck/repair"
 )
@@ -43,8 +44,18 @@ type journal struct {
 	Moves     []move   `json:"moves"`
 	Removed   []string `json:"removedFolders,omitempty"`
 	Made      []string `json:"madeFolders,omitempty"`
-	// After is what is in the folders that change, when all is done.
-	After map[string][]string `json:"after"`
+	// Stays and Folders are what the repair leaves as it is, to tell later whether something
+	// else has written: files, and folders.
+	Stays   []stay   `json:"stays"`
+	Folders []string `json:"folders"`
+}
+
+// stay is a file that the repair does not touch.
+type stay struct {
+	File    string    `json:"file"` // as in the plan
+	Size    int64     `json:"size"`
+	SHA256  string    `json:"sha256"`
+	ModTime time.Time `json:"modTime"`
 }
 
 // move is a file that changes.
@@ -54,6 +65,9 @@ type move struct {
 	New    bool   `json:"new"`  // there is a new one
 	Size   int64  `json:"size"` // of the new one
 	SHA256 string `json:"sha256,omitempty"`
+	// Of the original.
+	OldSize   int64  `json:"oldSize"`
+	OldSHA256 string `json:"oldSHA256,omitempty"`
 }
 
 // maxJournal bounds what is read of a journal.
@@ -81,7 +95,7 @@ func readJournal(dir string) (*journal, error) {
 	if j.Type != "repair-journal" || j.Version != repair.DoneVersion || !goodID(j.Plan) || !filepath.IsAbs(j.Root) || !strings.HasSuffix(dir, ".kafsck-"+j.Plan) {
 		return nil, refused("%s is no journal of version %d; nothing was changed", at, repair.DoneVersion)
 	}
-	for _, list := range [][]string{j.Removed, j.Made} {
+	for _, list := range [][]string{j.Removed, j.Made, j.Folders} {
 		for _, name := range list {
 			if !fs.ValidPath(name) || name == "." {
 				return nil, refused("%s names the folder %q; nothing was changed", at, name)
@@ -89,8 +103,11 @@ func readJournal(dir string) (*journal, error) {
 		}
 	}
 	for _, m := range j.Moves {
-		if !fs.ValidPath(m.File) || m.File == "." {
+		switch {
+		case !fs.ValidPath(m.File) || m.File == ".":
 			return nil, refused("%s names the file %q; nothing was changed", at, m.File)
+		case m.Old && m.OldSHA256 == "" || m.New && m.SHA256 == "":
+			return nil, refused("%s has no SHA-256 of %q; nothing was changed", at, m.File)
 		}
 	}
 	return j, nil

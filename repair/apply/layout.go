@@ -16,10 +16,12 @@ import (
 // layout is what the actions that are carried out make of the roots: every file of the
 // result with where its bytes come from, and every byte of the inputs that is in none.
 type layout struct {
-	plan  *repair.Plan
-	todo  []*repair.Action
-	left  []NotDone
-	roots []*root // one for each of Plan.Roots
+	plan *repair.Plan
+	todo []*repair.Action
+	left []NotDone
+	// overtaken are actions inside directories that others take out.
+	overtaken []repair.Overtaken
+	roots     []*root // one for each of Plan.Roots
 
 	files []*target // of the result, by root and name
 	drops []*drop
@@ -119,6 +121,15 @@ func choose(p *repair.Plan) (todo []*repair.Action, left []NotDone, err error) {
 			left = append(left, NotDone{ID: a.ID, Why: out[a.ID]})
 		}
 	}
+	seen := map[string]bool{}
+	for i := range p.Promises {
+		for _, id := range p.Promises[i].Actions {
+			if _, known := done[id]; !known && out[id] == "" && !seen[id] {
+				seen[id] = true
+				left = append(left, NotDone{ID: id, Why: "it was left out, or taken out of the plan: what it is about in " + p.Promises[i].Dir + " stays as it is"})
+			}
+		}
+	}
 	return todo, left, nil
 }
 
@@ -135,10 +146,10 @@ func newLayout(p *repair.Plan) (*layout, error) {
 	if !goodID(p.ID) {
 		return nil, nonsense("its id %q is not 16 hexadecimal digits", p.ID)
 	}
+	l := &layout{plan: p, overtaken: p.DropOvertaken()}
 	if err := p.Validate(); err != nil {
 		return nil, refused("%v; nothing was written", err)
 	}
-	l := &layout{plan: p}
 	var err error
 	if l.todo, l.left, err = choose(p); err != nil {
 		return nil, err
@@ -273,7 +284,7 @@ func (l *layout) place() error {
 		return cmp.Or(cmp.Compare(a.root.index, b.root.index), cmp.Compare(a.file, b.file))
 	})
 	l.findDrops(files)
-	return nil
+	return l.promised()
 }
 
 func parent(name string) string { return path.Dir(name) }

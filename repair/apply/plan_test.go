@@ -138,7 +138,7 @@ func truncation(t testing.TB, p *repair.Plan, dir string, offset int64) {
 	if _, err := os.Stat(filepath.Join(host, ".kafka_cleanshutdown")); err == nil {
 		edit(repair.Edit{Op: repair.Remove, File: ".kafka_cleanshutdown"})
 	}
-	a.Loses = []repair.PlanLoss{{From: end, To: end + 1, HeldBy: []int32{}}}
+	a.Loses = []repair.PlanLoss{{From: end, To: end + 1000, HeldBy: []int32{}}}
 	p.Actions = append(p.Actions, a)
 	p.Promises = append(p.Promises, repair.Promise{Root: 0, Dir: dir, Partition: dir, LogStartOffset: 0, LogEndOffset: end, Epochs: epochs})
 }

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"kafsck/internal/rofs"
@@ -126,6 +128,9 @@ func Run(ctx context.Context, plan *repair.Plan, opt Options) (*Done, error) {
 	for _, a := range x.l.todo {
 		x.done.Carried = append(x.done.Carried, a.ID)
 	}
+	for _, o := range x.l.overtaken {
+		x.note("%s is not needed: %s takes %s out of the log directory", o.ID, o.By, o.Dir)
+	}
 	if len(x.l.todo) == 0 {
 		return &x.done, nothingToDo(x.l)
 	}
@@ -167,38 +172,46 @@ func (x *run) runOut(ctx context.Context) (*Done, error) {
 			keepOut = append(keepOut, r.host)
 		}
 	}
-	if err := MayCreate(out, keepOut); err != nil {
-		return nil, err
-	}
 	x.stage = filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".kafsck-"+x.l.plan.ID)
 	x.lost = filepath.Join(x.stage, lostFound)
 	x.done.Out = filepath.ToSlash(x.opt.Out)
-	there, err := exists(x.stage)
+	release, found, err := x.holdStage(out, keepOut)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case there && !x.opt.Resume:
-		return nil, refused("a run that was stopped left %s: --resume goes on with it, or remove it first; nothing was written", x.stage)
-	case there:
+	defer release()
+	if found {
 		if err := x.prune(); err != nil {
 			return nil, &Stopped{err, x.stage}
 		}
-	default:
-		if err := x.sys.Mkdir(x.stage); err != nil {
-			return nil, err
-		}
 	}
 	if err := x.fill(ctx, out); err != nil {
-		return nil, x.giveUp(err, out)
+		return nil, x.giveUp(err, out, found)
 	}
 	return &x.done, nil
 }
 
-// giveUp leaves of a run that failed what is of use: nothing after a refusal, everything to
-// look at or to go on with else.
-func (x *run) giveUp(err error, out string) error {
-	if _, ok := errors.AsType[*Refused](err); ok {
+// nothingElse refuses to resume where a run of another plan was stopped, and none of this one.
+func (x *run) nothingElse(out string) error {
+	list, err := os.ReadDir(filepath.Dir(out))
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if id, ok := strings.CutPrefix(e.Name(), "."+filepath.Base(out)+".kafsck-"); ok && e.IsDir() && goodID(id) {
+			return refused("%s is what a run of another plan left, made from other inputs, with other options or by another kafsck: there is nothing to go on with. Give the plan, or the options, of that run; or remove it and leave --resume out; nothing was written", filepath.Join(filepath.Dir(out), e.Name()))
+		}
+	}
+	return nil
+}
+
+// giveUp leaves of a run that failed what is of use: nothing after a refusal, but for what an
+// earlier run had made (found), everything to look at or to go on with else.
+func (x *run) giveUp(err error, out string, found bool) error {
+	if r, ok := errors.AsType[*Refused](err); ok {
+		if found {
+			return refused("%s; what the stopped run had made stays in %s", r.Reason, x.stage)
+		}
 		if removeErr := removeAll(x.sys, x.stage); removeErr != nil {
 			return fmt.Errorf("%w (but %s could not be removed: %v)", err, x.stage, removeErr)
 		}

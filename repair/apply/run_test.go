@@ -95,7 +95,7 @@ func TestRefusals(t *testing.T) {
 			b[len(b)-1] ^= 1
 			must(t, os.WriteFile(name, b, 0o644))
 		}},
-		{"a file came", "it was not there", func(t *testing.T, root, out string, p *repair.Plan) {
+		{"a file came", "it is new", func(t *testing.T, root, out string, p *repair.Plan) {
 			must(t, os.WriteFile(filepath.Join(root, "tx-orders-0/new"), nil, 0o644))
 		}},
 		{"a file went", "it is gone", func(t *testing.T, root, out string, p *repair.Plan) {
@@ -165,7 +165,9 @@ func TestBrokenPromises(t *testing.T) {
 	}{
 		{"log end", "plan promises", func(p *repair.Plan) { p.Promises[0].LogEndOffset++ }},
 		{"epochs", "the epochs", func(p *repair.Plan) { p.Promises[0].Epochs = nil }},
-		{"no such log", "finds none", func(p *repair.Plan) { p.Promises[0].Dir = "tx-orders-7" }},
+		{"no such log", "finds none", func(p *repair.Plan) {
+			p.Promises = append(p.Promises, repair.Promise{Dir: "tx-orders-7", Partition: "tx-orders-7"})
+		}},
 		{"a batch cut in two", "middle of a batch|cannot be built|not a batch", func(p *repair.Plan) {
 			for i := range p.Actions[0].Edits {
 				if e := &p.Actions[0].Edits[i]; e.Op == repair.Compose {

@@ -17,6 +17,7 @@ import (
 	"kafsck/incident"
 	"kafsck/logdir"
 	"kafsck/repair"
+	"kafsck/replica"
 	"kafsck/segment"
 )
 
@@ -24,7 +25,7 @@ import (
 // that must be gone, and what a broker makes of it when it starts.
 func (x *run) verify(ctx context.Context) error {
 	x.countEdits()
-	tasks := []func() error{func() error { return x.verifyStarts(ctx) }}
+	tasks := []func() error{func() error { return x.verifyLosses(ctx) }, func() error { return x.verifyStarts(ctx) }}
 	for _, r := range x.l.roots {
 		if r.written {
 			tasks = append(tasks, func() error { return x.verifyFindings(ctx, r) })
@@ -172,6 +173,12 @@ func (x *run) mended(r *root, partition string) map[string]string {
 			}
 		}
 	}
+	// Of an action that is not in the plan any more it is not known which findings it was about.
+	for i := range x.l.plan.Promises {
+		if p := &x.l.plan.Promises[i]; x.l.roots[p.Root] == r && (p.Partition == partition || partition == "") && x.l.isCut(p) {
+			clear(codes)
+		}
+	}
 	for _, left := range x.l.plan.Left {
 		if (left.Root == nil || *left.Root == r.index) && left.Partition == partition {
 			delete(codes, left.Code)
@@ -180,16 +187,36 @@ func (x *run) mended(r *root, partition string) map[string]string {
 	return codes
 }
 
+// isCut reports whether an action that a promise rests on was taken out of the plan.
+func (l *layout) isCut(p *repair.Promise) bool {
+	return slices.ContainsFunc(p.Actions, func(id string) bool {
+		return !slices.ContainsFunc(l.plan.Actions, func(a repair.Action) bool { return a.ID == id })
+	})
+}
+
 func (l *layout) isLeft(id string) bool {
 	return slices.ContainsFunc(l.left, func(n NotDone) bool { return n.ID == id })
 }
 
-// verifyFindings checks the partitions that were repaired at level batches.
+// readsRecords reports whether an action on a root claims to mend what only shows inside of batches.
+func (x *run) readsRecords(r *root) bool {
+	return slices.ContainsFunc(x.l.todo, func(a *repair.Action) bool {
+		return x.l.roots[a.Root] == r && slices.Contains(a.Findings, "inner-record-invalid")
+	})
+}
+
+// verifyFindings checks the partitions that were repaired, at level batches, or records where an action
+// asks for it.
 func (x *run) verifyFindings(ctx context.Context, r *root) error {
 	partitions := map[string]bool{}
 	for _, a := range x.l.todo {
 		if x.l.roots[a.Root] == r && a.Partition != "" {
 			partitions[a.Partition] = true
+		}
+	}
+	for i := range x.l.plan.Promises {
+		if p := &x.l.plan.Promises[i]; x.l.roots[p.Root] == r && !x.waits(p) {
+			partitions[p.Partition] = true
 		}
 	}
 	c, err := x.result(r)
@@ -200,7 +227,7 @@ func (x *run) verifyFindings(ctx context.Context, r *root) error {
 	if len(c.Errors) > 0 {
 		return c.Errors[0]
 	}
-	inc := incident.Open(c, incident.Options{Files: true, Tell: true, Compare: true, Transactions: true,
+	inc := incident.Open(c, incident.Options{Files: true, Tell: true, Compare: true, Transactions: true, Records: x.readsRecords(r),
 		Match: func(topic string, number int32) bool { return partitions[fmt.Sprintf("%s-%d", topic, number)] }})
 	if len(inc.Errors) > 0 {
 		return inc.Errors[0]
@@ -219,6 +246,14 @@ func (x *run) verifyFindings(ctx context.Context, r *root) error {
 		for _, f := range p.Findings {
 			if id := codes[string(f.Code)]; id != "" {
 				return x.fail(cmp.Or(f.At.File, p.Name), "%s is still there after action %s: %s", f.Code, id, f.Summary)
+			}
+		}
+		for _, c := range p.Copies {
+			if c.Log == nil || slices.Contains([]replica.State{replica.Deleted, replica.Replaced, replica.Swap, replica.Cleaned}, c.State) {
+				continue // files that a start does not read as the log
+			}
+			if err := x.verifyRecords(r, c.Log); err != nil {
+				return err
 			}
 		}
 	}
@@ -360,6 +395,9 @@ func (x *run) touches(of map[*logdir.LogDir]*root) func(*logdir.Partition) bool 
 
 // waits: an action on the partition is not done, so that the promise is for another day.
 func (x *run) waits(p *repair.Promise) bool {
+	if slices.ContainsFunc(p.Actions, x.l.isLeft) {
+		return true
+	}
 	for i := range x.l.plan.Actions {
 		a := &x.l.plan.Actions[i]
 		if a.Root == p.Root && (a.Partition == p.Partition || a.Dir == p.Dir) && x.l.isLeft(a.ID) {
@@ -397,17 +435,22 @@ func (x *run) verifyPartition(r *root, p *broker.StartedPartition, told *repair.
 	if p.Skipped {
 		return nil
 	}
-	cut := cuts(p.Loaded)
+	l := p.Loaded
+	cut := cuts(l)
 	if promise == nil || x.waits(promise) {
 		switch {
-		case p.Loaded.Outcome != broker.OK && told.OK:
-			x.note("%s was left as it is: a start ends there (%s)", name, p.Loaded.Why)
+		case l.Outcome != broker.OK:
+			if told.OK {
+				x.note("%s was left as it is: a start ends there (%s)", name, l.Why)
+			}
+			return nil
 		case cut != "":
 			x.note("%s was left as it is: a start changes it (%s)", name, cut)
+			return nil
+		case promise == nil:
+			return nil
 		}
-		return nil
 	}
-	l := p.Loaded
 	got := repair.DonePartition{Partition: p.Partition.Name(), Dir: name, LogStartOffset: l.LogStartOffset, LogEndOffset: l.LogEndOffset, Epochs: [][2]int64{}}
 	for _, e := range l.Epochs {
 		got.Epochs = append(got.Epochs, [2]int64{int64(e.Epoch), e.StartOffset})
@@ -417,6 +460,7 @@ func (x *run) verifyPartition(r *root, p *broker.StartedPartition, told *repair.
 		return x.fail(name, "a start ends there: %s", cmp.Or(l.Why, string(l.Outcome)))
 	case cut != "":
 		return x.fail(name, "a start changes it: %s", cut)
+	case x.waits(promise): // what it finds is told, whatever the whole plan promises
 	case l.LogStartOffset != promise.LogStartOffset || l.LogEndOffset != promise.LogEndOffset:
 		return x.fail(name, "a start finds a log of offsets %d to %d (exclusive), the plan promises %d to %d", l.LogStartOffset, l.LogEndOffset, promise.LogStartOffset, promise.LogEndOffset)
 	case !slices.Equal(got.Epochs, promise.Epochs) && len(got.Epochs)+len(promise.Epochs) > 0:

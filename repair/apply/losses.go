@@ -1,0 +1,606 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"io"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"kafsck/batch"
+	"kafsck/checkpoint"
+	"kafsck/logdir"
+	"kafsck/repair"
+	"kafsck/replica"
+	"kafsck/segment"
+)
+
+// A plan can be edited, so what it takes out of a log is held against what it says that it loses:
+//
+//	input  t-0/0.log   | batch 0–9 | batch 10–19 | damaged | batch 30–39 |
+//	result t-0/0.log   | batch 0–9 |             |         | batch 30–39 |
+//	                                 goes: whole, so [10, 20) must be among the loses of an action
+//
+// A batch that goes needs no loss where the result has it all the same: once more, under a header that
+// was put right, cleaned by a compaction that was finished, or, at its offsets, one that was there before
+// it. Only bytes that go are read, and files beside them where one of these is to be found out.
+
+// goneBatch is a whole batch, or a legacy message, of an input that is not where it was in the result.
+type goneBatch struct {
+	file       string
+	pos        int64
+	base, next int64 // offsets [base, next) as the header says
+	size       int64
+	crc        uint32
+	content    [sha256.Size]byte // of what the CRC covers; zero where the batch is too large to be held
+	legible    bool              // its records can be read
+
+	own, any int64 // offsets from base up to here are covered by what stays of this log, by what stays
+	kept     bool  // the result has it, or what stands for it
+}
+
+// logOf are the .log files of one partition directory.
+type logOf struct {
+	root *root
+	dir  string
+	in   []*repair.PlanInput // by name
+	out  []*target           // by name
+}
+
+// isLog reports whether a file is a .log that a broker reads as part of a partition's live log.
+func isLog(file string) bool {
+	dir, name := path.Split(file)
+	if path.Ext(name) != ".log" || strings.Count(file, "/") != 1 {
+		return false
+	}
+	d, err := logdir.ParseDirName(strings.TrimSuffix(dir, "/"))
+	return err != nil || d.State == logdir.Live
+}
+
+// logs are those of a written root, by directory.
+func (l *layout) logs(r *root) []*logOf {
+	byDir := map[string]*logOf{}
+	of := func(file string) *logOf {
+		dir := path.Dir(file)
+		if byDir[dir] == nil {
+			byDir[dir] = &logOf{root: r, dir: dir}
+		}
+		return byDir[dir]
+	}
+	for name, in := range r.inputs {
+		if isLog(name) {
+			of(name).in = append(of(name).in, in)
+		}
+	}
+	for _, t := range l.files {
+		if t.root == r && isLog(t.file) {
+			of(t.file).out = append(of(t.file).out, t)
+		}
+	}
+	var list []*logOf
+	for _, g := range byDir {
+		slices.SortFunc(g.in, func(a, b *repair.PlanInput) int { return cmp.Compare(a.File, b.File) })
+		slices.SortFunc(g.out, func(a, b *target) int { return cmp.Compare(a.file, b.file) })
+		list = append(list, g)
+	}
+	slices.SortFunc(list, func(a, b *logOf) int { return cmp.Compare(a.dir, b.dir) })
+	return list
+}
+
+// changed reports whether a start finds other .log files than before.
+func (g *logOf) changed() bool {
+	return len(g.in) != len(g.out) || slices.ContainsFunc(g.out, func(t *target) bool { return t.edit != nil })
+}
+
+// promised refuses a plan that changes a log and promises nothing of it. A salvage, which makes new
+// ones, has no promise where a start would set the directory aside.
+func (l *layout) promised() error {
+	for _, r := range l.roots {
+		if !r.written || r.New {
+			continue
+		}
+		for _, g := range l.logs(r) {
+			stays := slices.ContainsFunc(l.files, func(t *target) bool { return t.root == r && nested(g.dir, t.file) })
+			if !g.changed() || !stays || slices.ContainsFunc(l.plan.Promises, func(p repair.Promise) bool { return p.Root == r.index && p.Dir == g.dir }) {
+				continue
+			}
+			return nonsense("it changes the log in %s, and promises nothing of it", path.Join(r.Name, g.dir))
+		}
+	}
+	return nil
+}
+
+// extent is a run of bytes, or of offsets, [from, to).
+type extent struct{ from, to int64 }
+
+// covers reports whether all of [from, to) lies in some of the spans.
+func covers(list []extent, from, to int64) bool {
+	for again := true; again && from < to; {
+		again = false
+		for _, s := range list {
+			if s.from <= from && s.to > from {
+				from, again = s.to, true
+			}
+		}
+	}
+	return from >= to
+}
+
+// loses are the offsets that the actions on a partition directory say they take out of it.
+func (l *layout) loses(r *root, dir string) []extent {
+	var out []extent
+	for _, a := range l.todo {
+		if l.roots[a.Root] != r || a.Dir != dir {
+			continue
+		}
+		for _, s := range a.Loses {
+			out = append(out, extent{s.From, s.To})
+		}
+	}
+	slices.SortFunc(out, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
+	return out
+}
+
+// goneOf are the bytes of an input .log that are in no .log of the same directory of the result.
+func (g *logOf) goneOf(in *repair.PlanInput) []extent {
+	var held, gone []extent
+	for _, t := range g.out {
+		if t.from == in.File {
+			return nil
+		}
+		if t.edit == nil || t.edit.Op != repair.Compose {
+			continue
+		}
+		for _, p := range t.edit.Pieces {
+			if p.Root == g.root.index && p.File == in.File {
+				held = append(held, extent{p.Position, p.Position + p.Length})
+			}
+		}
+	}
+	slices.SortFunc(held, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
+	at := int64(0)
+	for _, s := range append(held, extent{in.Size, in.Size}) {
+		if s.from > at {
+			gone = append(gone, extent{at, s.from})
+		}
+		at = max(at, s.to)
+	}
+	return gone
+}
+
+// verifyLosses holds what leaves the logs of the written roots against what the plan says it loses.
+func (x *run) verifyLosses(ctx context.Context) error {
+	for _, r := range x.l.roots {
+		if !r.written || r.New {
+			continue
+		}
+		for _, g := range x.l.logs(r) {
+			if !g.changed() || x.setAside(g) {
+				continue
+			}
+			if err := x.verifyGone(ctx, g); err != nil {
+				return err
+			}
+		}
+		if err := x.verifyLogStarts(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setAside reports whether a confirmed action moves a directory aside as a whole. That it holds records
+// is then what was confirmed.
+func (x *run) setAside(g *logOf) bool {
+	return slices.ContainsFunc(x.l.todo, func(a *repair.Action) bool {
+		return x.l.roots[a.Root] == g.root && a.Kind == repair.MoveAside && a.Confirm && a.Dir == g.dir &&
+			slices.ContainsFunc(a.Edits, func(e repair.Edit) bool { return e.Op == repair.Remove && e.File == g.dir })
+	})
+}
+
+// maxGone bounds the batches that are looked for in the result in one pass.
+const maxGone = 1 << 16
+
+// verifyGone looks at what goes from one log.
+func (x *run) verifyGone(ctx context.Context, g *logOf) error {
+	loses := x.l.loses(g.root, g.dir)
+	swaps, err := x.swapped(ctx, g)
+	if err != nil {
+		return err
+	}
+	var list []*goneBatch
+	for _, in := range g.in {
+		spans := g.goneOf(in)
+		if base, err := baseOf(in.File); err == nil && len(spans) == 1 && spans[0] == (extent{0, in.Size}) && covers(swaps, base, base+1) {
+			continue // the cleaner's output, which a start would put in its place too
+		}
+		for _, s := range spans {
+			err := x.walkInput(ctx, g.root, in, s.from, func(f *segment.Frame) error {
+				if f.Pos >= s.to {
+					return io.EOF
+				}
+				b := wholeBatch(f, in.File)
+				if b == nil || covers(loses, b.base, b.next) {
+					return nil
+				}
+				list = append(list, b)
+				if len(list) < maxGone {
+					return nil
+				}
+				lot := list
+				list = nil
+				return x.settle(ctx, g, lot, loses)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return x.settle(ctx, g, list, loses)
+}
+
+// walkInput walks an input from a frame on; f may end it with io.EOF.
+func (x *run) walkInput(ctx context.Context, r *root, in *repair.PlanInput, from int64, f func(*segment.Frame) error) error {
+	src, err := r.fsys.Open(r.inside(in.File))
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return walkFrames(ctx, src, from, in.Size, f)
+}
+
+// walkOutput walks a .log of the result.
+func (x *run) walkOutput(ctx context.Context, t *target, f func(*segment.Frame) error) error {
+	file, size, err := x.resultFile(t.root, t.file)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return walkFrames(ctx, file, 0, size, f)
+}
+
+func walkFrames(ctx context.Context, r io.ReaderAt, from, size int64, each func(*segment.Frame) error) error {
+	n := 0
+	for f, err := range segment.Walk(r, size, segment.ScanOptions{From: from, NextOffset: -1}) {
+		if n++; err == nil && n%1024 == 0 {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = each(f)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frameOffsets are the offsets of a frame that is a batch or a message, and bears its checksum.
+func frameOffsets(f *segment.Frame) (base, next int64, ok bool) {
+	switch {
+	case f.Damage != nil:
+		return 0, 0, false
+	case f.Kind == segment.Batch:
+		base = f.Batch.BaseOffset
+		return base, max(f.Batch.NextOffset(), base), base >= 0 && base < math.MaxInt64
+	case f.Kind == segment.Legacy:
+		base = f.Legacy.Offset
+		return base, base + 1, base >= 0 && base < math.MaxInt64
+	}
+	return 0, 0, false
+}
+
+func wholeBatch(f *segment.Frame, file string) *goneBatch {
+	base, next, ok := frameOffsets(f)
+	if !ok {
+		return nil
+	}
+	b := &goneBatch{file: file, pos: f.Pos, base: base, next: next, size: f.Len, crc: f.Legacy.CRC, own: base, any: base, legible: true}
+	if f.Kind == segment.Batch {
+		b.crc = f.Batch.CRC
+	}
+	if f.Raw == nil {
+		return b
+	}
+	b.content = sha256.Sum256(covered(f))
+	if f.Kind == segment.Batch {
+		b.legible = legible(f)
+	}
+	return b
+}
+
+// covered is what the CRC of a batch covers, and the CRC: not the base offset and the leader epoch.
+func covered(f *segment.Frame) []byte {
+	if f.Kind == segment.Batch {
+		return f.Raw[17:]
+	}
+	return f.Raw[8:]
+}
+
+// legible reports whether the records of a batch can all be read, each at an offset of its own: what
+// check tells as inner-record-invalid else.
+func legible(f *segment.Frame) bool {
+	d := batch.NewDecompressor(batch.DefaultLimit)
+	last := int32(-1)
+	for r, err := range f.Batch.Records(d) {
+		if err != nil || r.OffsetDelta <= last || r.OffsetDelta > f.Batch.LastOffsetDelta {
+			return false
+		}
+		last = r.OffsetDelta
+	}
+	return true
+}
+
+// swapped are the offsets of segments of the result that were a cleaner's complete output: LogLoader.load
+// deletes the segments that begin there, when it gives the output its name.
+func (x *run) swapped(ctx context.Context, g *logOf) ([]extent, error) {
+	var out []extent
+	for _, t := range g.out {
+		if t.from == "" || !strings.HasSuffix(t.from, ".log.swap") {
+			continue
+		}
+		base, err := baseOf(t.file)
+		if err != nil {
+			continue
+		}
+		end := base
+		err = x.walkOutput(ctx, t, func(f *segment.Frame) error {
+			if _, next, ok := frameOffsets(f); ok {
+				end = max(end, next)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, extent{base, end})
+	}
+	return out, nil
+}
+
+// settle finds in the result what goes and is in no loss, and fails for what is not there.
+func (x *run) settle(ctx context.Context, g *logOf, list []*goneBatch, loses []extent) error {
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b *goneBatch) int { return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.pos, b.pos)) })
+	same := map[uint32][]*goneBatch{}
+	reach := make([]int64, len(list)) // the largest next of those up to here
+	lowest, highest := list[0].base, int64(0)
+	for i, b := range list {
+		same[b.crc] = append(same[b.crc], b)
+		highest = max(highest, b.next)
+		reach[i] = highest
+	}
+	for i, t := range g.out {
+		if base, err := baseOf(t.file); err == nil && t.edit == nil {
+			next := int64(math.MaxInt64)
+			if i+1 < len(g.out) {
+				if n, err := baseOf(g.out[i+1].file); err == nil {
+					next = n
+				}
+			}
+			if base >= highest || next <= lowest {
+				continue
+			}
+		}
+		err := x.walkOutput(ctx, t, func(f *segment.Frame) error {
+			base, next, ok := frameOffsets(f)
+			if !ok {
+				return nil
+			}
+			crc := f.Legacy.CRC
+			if f.Kind == segment.Batch {
+				crc = f.Batch.CRC
+			}
+			for _, b := range same[crc] {
+				b.kept = b.kept || b.size == f.Len && (f.Raw == nil && b.content == [sha256.Size]byte{} || f.Raw != nil && b.content == sha256.Sum256(covered(f)))
+			}
+			own := !x.lent(g, t, f.Pos)
+			i, _ := slices.BinarySearchFunc(list, next, func(b *goneBatch, at int64) int { return cmp.Compare(b.base, at) })
+			for i--; i >= 0 && reach[i] > base; i-- {
+				if b := list[i]; b.next > base {
+					if own && base <= b.own {
+						b.own = max(b.own, next)
+					}
+					if base <= b.any {
+						b.any = max(b.any, next)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var open []*goneBatch
+	for _, b := range list {
+		if !b.kept && b.own < b.next && (b.legible || b.any < b.next) {
+			open = append(open, b)
+		}
+	}
+	for _, b := range open {
+		told, err := x.placed(ctx, g, b, loses)
+		if err != nil {
+			return err
+		}
+		if told {
+			continue
+		}
+		by := "the plan"
+		if t := x.l.droppedBy(g.files(), g.root, b.file); t != nil {
+			by = "action " + t.ID
+		}
+		return x.fail(path.Join(g.root.Name, b.file), "%s takes the batch at offsets %d–%d, position %d, out of the log, and no action says that it loses these", by, b.base, max(b.next-1, b.base), b.pos)
+	}
+	return nil
+}
+
+func (g *logOf) files() map[string]*target {
+	files := map[string]*target{}
+	for _, t := range g.out {
+		files[t.file] = t
+	}
+	return files
+}
+
+// lent reports whether the bytes at a position of the result are those of another directory.
+func (x *run) lent(g *logOf, t *target, pos int64) bool {
+	if t.edit == nil || t.edit.Op != repair.Compose {
+		return false
+	}
+	for _, p := range t.edit.Pieces {
+		if pos < p.Length {
+			return p.Root != g.root.index || path.Dir(p.File) != g.dir
+		}
+		pos -= p.Length
+	}
+	return false
+}
+
+// placed reports whether a batch whose base offset cannot be where it stands (no CRC covers that field)
+// is told by the offsets that are missing there.
+//
+//	| batch 0–9 | batch "7000–7009" | batch 20–29 |     the loss of [10, 20) tells of it
+func (x *run) placed(ctx context.Context, g *logOf, b *goneBatch, loses []extent) (bool, error) {
+	i := slices.IndexFunc(g.in, func(in *repair.PlanInput) bool { return in.File == b.file })
+	gone := g.goneOf(g.in[i])
+	from, _ := baseOf(b.file)
+	to := int64(-1)
+	err := x.walkInput(ctx, g.root, g.in[i], 0, func(f *segment.Frame) error {
+		base, next, ok := frameOffsets(f)
+		if !ok || slices.ContainsFunc(gone, func(s extent) bool { return f.Pos >= s.from && f.Pos < s.to }) {
+			return nil
+		}
+		if f.Pos > b.pos {
+			to = base
+			return io.EOF
+		}
+		from = next
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, t := range g.out {
+		if base, err := baseOf(t.file); err == nil && to < 0 && base > from {
+			to = base
+		}
+	}
+	if b.base >= from && (to < 0 || b.next <= to) {
+		return false, nil // it fits where it stands, so that its offsets are those
+	}
+	if to < 0 {
+		to = from + 1
+	}
+	return to > from && covers(loses, from, to), nil
+}
+
+const logStartFile = "log-start-offset-checkpoint"
+
+// verifyLogStarts looks at the lines that say where the logs of a root begin: what lies below is deleted.
+func (x *run) verifyLogStarts(ctx context.Context, r *root) error {
+	i := slices.IndexFunc(x.l.files, func(t *target) bool { return t.root == r && t.file == logStartFile })
+	if i < 0 && r.inputs[logStartFile] == nil || i >= 0 && x.l.files[i].edit == nil {
+		return nil
+	}
+	before, after, err := x.logStarts(r, i)
+	if err != nil {
+		return err
+	}
+	for _, g := range x.l.logs(r) {
+		d, err := logdir.ParseDirName(g.dir)
+		if err != nil || len(g.out) == 0 {
+			continue
+		}
+		from, _ := baseOf(g.out[0].file)
+		to, ok := after.Lookup(d.Topic, d.Partition)
+		if old, ok := before.Lookup(d.Topic, d.Partition); ok && before.Malformed == nil {
+			from = max(from, old)
+		}
+		loses := x.l.loses(r, g.dir)
+		if !ok || after.Malformed != nil || to <= from || covers(loses, from, to) {
+			continue
+		}
+		for _, t := range g.out {
+			if base, err := baseOf(t.file); err == nil && base >= to {
+				break
+			}
+			err := x.walkOutput(ctx, t, func(f *segment.Frame) error {
+				base, next, ok := frameOffsets(f)
+				if base, next = max(base, from), min(next, to); !ok || base >= next || covers(loses, base, next) {
+					return nil
+				}
+				return x.fail(path.Join(r.Name, logStartFile), "the line of %s becomes %d: the records at offsets %d–%d go with it, and no action says that it loses these", g.dir, to, base, next-1)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// logStarts reads the file as it is in the input and in the result. i is its target, -1 none.
+func (x *run) logStarts(r *root, i int) (before, after *checkpoint.OffsetFile, err error) {
+	var old, now []byte
+	if in := r.inputs[logStartFile]; in != nil {
+		src, err := r.fsys.Open(r.inside(logStartFile))
+		if err != nil {
+			return nil, nil, err
+		}
+		defer src.Close()
+		old = make([]byte, in.Size)
+		if err := readFull(src, old, 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	if i >= 0 {
+		if now, err = os.ReadFile(x.staged(x.l.files[i])); err != nil {
+			return nil, nil, err
+		}
+	}
+	return checkpoint.ParseOffsets(old), checkpoint.ParseOffsets(now), nil
+}
+
+// verifyRecords holds the records of a log that was repaired against the promise, counted as the plan
+// counts them: by the headers that the check of the result has read, of what lies above the log start.
+func (x *run) verifyRecords(r *root, log *replica.Log) error {
+	i := slices.IndexFunc(x.l.plan.Promises, func(p repair.Promise) bool {
+		return x.l.roots[p.Root] == r && p.Dir == dirOf(r, log.Partition)
+	})
+	if i < 0 || log.HasLegacy || len(log.Segments) == 0 {
+		return nil
+	}
+	p, got := &x.l.plan.Promises[i], log.Records
+	if p.Records == nil || x.waits(p) {
+		return nil
+	}
+	if first := log.Segments[0].BaseOffset; first < p.LogStartOffset {
+		for b, err := range log.Blocks(first, p.LogStartOffset) {
+			switch {
+			case err != nil:
+				return err
+			case b.Control() || b.Records < 0:
+			case b.Next() <= p.LogStartOffset:
+				got -= int64(b.Records)
+			case int64(b.Records) == b.Next()-b.Base:
+				got -= p.LogStartOffset - b.Base
+			default:
+				return nil // a batch with fewer records than offsets reaches over the log start
+			}
+		}
+	}
+	if got != *p.Records {
+		return x.fail(path.Join(r.Name, p.Dir), "the records that it has are %d, the plan promises %d", got, *p.Records)
+	}
+	return nil
+}
