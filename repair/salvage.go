@@ -2,8 +2,10 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -181,6 +183,12 @@ func (s *Salvaged) Gaps() (gaps int, offsets int64) {
 	return gaps, offsets
 }
 
+// topicName is what a broker accepts in a checkpoint and makes directories of. Source:
+// org.apache.kafka.common.internals.Topic.validate.
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+var errNoTopic = errors.New("no topic of Kafka has such a name, so it was left out; give a copy of the directory the name that it had (letters, digits, '.', '_', '-'), and salvage that")
+
 // Salvage puts the longest good log of each partition together out of all copies among the inputs:
 // the batches of one line, whole and unchanged, at their offsets. The plan writes them into a new
 // log directory and keeps in lost+found what is not in it: damaged bytes, batches of other lines,
@@ -198,8 +206,15 @@ func Salvage(ctx context.Context, inc *incident.Incident, opt SalvageOptions) (*
 	b.targets()
 	s := &salvage{builder: b, opt: opt}
 	for p := range inc.Partitions(ctx) {
+		named := topicName.MatchString(p.Topic)
+		if !named && len(p.Copies) > 0 {
+			p.Errors = append(p.Errors, logdir.PathError{Path: p.Copies[0].Dir, Err: errNoTopic})
+		}
 		if opt.Seen != nil {
 			opt.Seen(p)
+		}
+		if !named {
+			continue
 		}
 		if err := s.partition(p); err != nil {
 			return nil, err

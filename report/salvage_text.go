@@ -383,7 +383,7 @@ func (t *Salvage) kept() []string {
 		}
 	}
 	if pieces == 0 {
-		return indented("Not in the result: ", "nothing; every batch of the inputs is in it.")
+		return indented("Not in the result: ", "nothing; every batch that the copies of these partitions hold is in it.")
 	}
 	where := "lost+found"
 	if t.Done != nil {

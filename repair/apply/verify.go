@@ -321,7 +321,11 @@ func (x *run) verifyStart(ctx context.Context, group []*root, version broker.Ver
 		}
 	}
 	// Without a clock no producer is forgotten: what a start does does not depend on the day.
-	started, err := broker.Start(ctx, b, broker.StartOptions{Version: version, Only: x.touches(of)})
+	only := x.touches(of)
+	if len(x.l.left) > 0 {
+		only = nil // what is left may end the start of the whole directory
+	}
+	started, err := broker.Start(ctx, b, broker.StartOptions{Version: version, Only: only})
 	if err != nil {
 		return err
 	}
