@@ -142,7 +142,11 @@ func (t *Salvage) verdict() []string {
 	head += apart(s, "of another line", func(p *repair.SalvagedPartition) *repair.Apart { return p.Other })
 	head += apart(s, "that nothing ties to a line", func(p *repair.SalvagedPartition) *repair.Apart { return p.Unproven })
 	if t.Done != nil {
-		head += "; a start on " + Escape(path.Join(t.Done.Out, "salvaged")) + " finds it so, nothing truncated"
+		var at []string
+		for _, name := range t.results() {
+			at = append(at, Escape(path.Join(t.Done.Out, name)))
+		}
+		head += "; a start on " + some(at) + " finds it so, nothing truncated"
 		if !t.Done.Complete() {
 			head = strings.TrimSuffix(head, " finds it so, nothing truncated") + " fails, see below"
 		}
@@ -192,6 +196,12 @@ func (t *Salvage) partition(p *repair.SalvagedPartition) []string {
 	if p.Root < 0 {
 		out := []string{name + "  nothing: " + Escape(p.Why)}
 		return append(out, t.copies(p)...)
+	}
+	if len(t.results()) > 1 {
+		name += " in " + Escape(t.Plan.Roots[p.Root].Name)
+		if p.TopicID != "" {
+			name += ", topic id " + Escape(p.TopicID)
+		}
 	}
 	head := name + "  " + logRange(p.LogStartOffset, p.LogEndOffset)
 	if p.Records != nil {
@@ -411,11 +421,25 @@ func (t *Salvage) next() []string {
 	case t.Done == nil:
 		return []string{"Nothing was written. Next: " + t.Paths.Again("salvage", "--out", "salvaged")}
 	}
-	at := path.Join(t.Done.Out, "salvaged")
 	var out []string
 	if t.Plan.Salvaged.Apart() {
 		out = append(out, "What is not on this line may have been acknowledged:", "  "+t.Paths.Again("loss"), "  "+t.Paths.Again("export", "--lost", "--out", "lost.jsonl"))
 	}
-	out = append(out, "Look at the result:", "  "+Command("kafsck", "check", at), "  "+Command("kafsck", "predict", "start", at))
+	out = append(out, "Look at the result:")
+	for _, name := range t.results() {
+		at := path.Join(t.Done.Out, name)
+		out = append(out, "  "+Command("kafsck", "check", at), "  "+Command("kafsck", "predict", "start", at))
+	}
 	return append(out, placing(t.Plan, t.Done.Out)...)
+}
+
+// results are the log directories of the result: several where topics of one name, or of two clusters,
+// cannot lie in one.
+func (t *Salvage) results() (names []string) {
+	for i := range t.Plan.Salvaged.Partitions {
+		if p := &t.Plan.Salvaged.Partitions[i]; p.Root >= 0 && !slices.Contains(names, t.Plan.Roots[p.Root].Name) {
+			names = append(names, t.Plan.Roots[p.Root].Name)
+		}
+	}
+	return names
 }
