@@ -58,9 +58,11 @@ func (t *RepairPlan) Print(w io.Writer) error {
 		decoded = "; records decoded except those of batches that are too large"
 	case t.Level == LevelRecords:
 		decoded = "; every record decoded"
-		if slices.ContainsFunc(p.Actions, func(a repair.Action) bool {
-			return slices.Contains(a.Findings, "batch-crc-mismatch") || slices.Contains(a.Findings, "inner-record-invalid")
-		}) {
+		unread := func(code string) bool {
+			return code == "batch-crc-mismatch" || code == "inner-record-invalid" || code == "lz4-header-checksum-wrong"
+		}
+		if slices.ContainsFunc(p.Actions, func(a repair.Action) bool { return slices.ContainsFunc(a.Findings, unread) }) ||
+			slices.ContainsFunc(p.Left, func(l repair.Left) bool { return unread(l.Code) }) {
 			decoded += " except those of batches named above"
 		}
 	}
