@@ -19,6 +19,8 @@ type layout struct {
 	plan *repair.Plan
 	todo []*repair.Action
 	left []NotDone
+	// cut are the actions that promises rest on and that were taken out of the plan.
+	cut map[string]bool
 	// overtaken are actions inside directories that others take out.
 	overtaken []repair.Overtaken
 	roots     []*root // one for each of Plan.Roots
@@ -90,12 +92,12 @@ func (d *drop) kept() string {
 }
 
 // choose sorts the actions into those that are carried out and the others.
-func choose(p *repair.Plan) (todo []*repair.Action, left []NotDone, err error) {
+func choose(p *repair.Plan) (todo []*repair.Action, left []NotDone, cut map[string]bool, err error) {
 	done, out := map[string]bool{}, map[string]string{}
 	for i := range p.Actions {
 		a := &p.Actions[i]
 		if a.ID == "" || done[a.ID] || out[a.ID] != "" {
-			return nil, nil, refused("the plan has two actions %q, or one without an id: nothing was written", a.ID)
+			return nil, nil, nil, refused("the plan has two actions %q, or one without an id: nothing was written", a.ID)
 		}
 		if a.Confirm && !a.Confirmed {
 			out[a.ID] = "it must be confirmed"
@@ -121,16 +123,16 @@ func choose(p *repair.Plan) (todo []*repair.Action, left []NotDone, err error) {
 			left = append(left, NotDone{ID: a.ID, Why: out[a.ID]})
 		}
 	}
-	seen := map[string]bool{}
+	cut = map[string]bool{}
 	for i := range p.Promises {
 		for _, id := range p.Promises[i].Actions {
-			if _, known := done[id]; !known && out[id] == "" && !seen[id] {
-				seen[id] = true
+			if _, known := done[id]; !known && out[id] == "" && !cut[id] {
+				cut[id] = true
 				left = append(left, NotDone{ID: id, Why: "it was left out, or taken out of the plan: what it is about in " + p.Promises[i].Dir + " stays as it is"})
 			}
 		}
 	}
-	return todo, left, nil
+	return todo, left, cut, nil
 }
 
 // nonsense is a plan that cannot be carried out as it stands.
@@ -151,7 +153,7 @@ func newLayout(p *repair.Plan) (*layout, error) {
 		return nil, refused("%v; nothing was written", err)
 	}
 	var err error
-	if l.todo, l.left, err = choose(p); err != nil {
+	if l.todo, l.left, l.cut, err = choose(p); err != nil {
 		return nil, err
 	}
 	names := map[string]bool{}

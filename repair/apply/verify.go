@@ -189,9 +189,7 @@ func (x *run) mended(r *root, partition string) map[string]string {
 
 // isCut reports whether an action that a promise rests on was taken out of the plan.
 func (l *layout) isCut(p *repair.Promise) bool {
-	return slices.ContainsFunc(p.Actions, func(id string) bool {
-		return !slices.ContainsFunc(l.plan.Actions, func(a repair.Action) bool { return a.ID == id })
-	})
+	return slices.ContainsFunc(p.Actions, func(id string) bool { return l.cut[id] })
 }
 
 func (l *layout) isLeft(id string) bool {
