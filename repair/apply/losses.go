@@ -6,16 +6,12 @@ import (
 	"crypto/sha256"
 	"io"
 	"math"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"kafsck/batch"
-	"kafsck/checkpoint"
 	"kafsck/logdir"
 	"kafsck/repair"
-	"kafsck/replica"
 	"kafsck/segment"
 )
 
@@ -243,101 +239,6 @@ func (x *run) verifyGone(ctx context.Context, g *logOf) error {
 	return x.settle(ctx, g, list, loses)
 }
 
-// walkInput walks an input from a frame on; f may end it with io.EOF.
-func (x *run) walkInput(ctx context.Context, r *root, in *repair.PlanInput, from int64, f func(*segment.Frame) error) error {
-	src, err := r.fsys.Open(r.inside(in.File))
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	return walkFrames(ctx, src, from, in.Size, f)
-}
-
-// walkOutput walks a .log of the result.
-func (x *run) walkOutput(ctx context.Context, t *target, f func(*segment.Frame) error) error {
-	file, size, err := x.resultFile(t.root, t.file)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return walkFrames(ctx, file, 0, size, f)
-}
-
-func walkFrames(ctx context.Context, r io.ReaderAt, from, size int64, each func(*segment.Frame) error) error {
-	n := 0
-	for f, err := range segment.Walk(r, size, segment.ScanOptions{From: from, NextOffset: -1}) {
-		if n++; err == nil && n%1024 == 0 {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = each(f)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// frameOffsets are the offsets of a frame that is a batch or a message, and bears its checksum.
-func frameOffsets(f *segment.Frame) (base, next int64, ok bool) {
-	switch {
-	case f.Damage != nil:
-		return 0, 0, false
-	case f.Kind == segment.Batch:
-		base = f.Batch.BaseOffset
-		return base, max(f.Batch.NextOffset(), base), base >= 0 && base < math.MaxInt64
-	case f.Kind == segment.Legacy:
-		base = f.Legacy.Offset
-		return base, base + 1, base >= 0 && base < math.MaxInt64
-	}
-	return 0, 0, false
-}
-
-func wholeBatch(f *segment.Frame, file string) *goneBatch {
-	base, next, ok := frameOffsets(f)
-	if !ok {
-		return nil
-	}
-	b := &goneBatch{file: file, pos: f.Pos, base: base, next: next, size: f.Len, crc: f.Legacy.CRC, own: base, any: base, legible: true}
-	if f.Kind == segment.Batch {
-		b.crc = f.Batch.CRC
-	}
-	if f.Raw == nil {
-		return b
-	}
-	b.content = sha256.Sum256(covered(f))
-	if f.Kind == segment.Batch {
-		b.legible = legible(f)
-	}
-	return b
-}
-
-// covered is what the CRC of a batch covers, and the CRC: not the base offset and the leader epoch.
-func covered(f *segment.Frame) []byte {
-	if f.Kind == segment.Batch {
-		return f.Raw[17:]
-	}
-	return f.Raw[8:]
-}
-
-// legible reports whether the records of a batch can all be read, each at an offset of its own: what
-// check tells as inner-record-invalid else.
-func legible(f *segment.Frame) bool {
-	d := batch.NewDecompressor(batch.DefaultLimit)
-	last := int32(-1)
-	for r, err := range f.Batch.Records(d) {
-		if err != nil || r.OffsetDelta <= last || r.OffsetDelta > f.Batch.LastOffsetDelta {
-			return false
-		}
-		last = r.OffsetDelta
-	}
-	return true
-}
-
 // swapped are the offsets of segments of the result that were a cleaner's complete output: LogLoader.load
 // deletes the segments that begin there, when it gives the output its name.
 func (x *run) swapped(ctx context.Context, g *logOf) ([]extent, error) {
@@ -502,105 +403,4 @@ func (x *run) placed(ctx context.Context, g *logOf, b *goneBatch, loses []extent
 		to = from + 1
 	}
 	return to > from && covers(loses, from, to), nil
-}
-
-const logStartFile = "log-start-offset-checkpoint"
-
-// verifyLogStarts looks at the lines that say where the logs of a root begin: what lies below is deleted.
-func (x *run) verifyLogStarts(ctx context.Context, r *root) error {
-	i := slices.IndexFunc(x.l.files, func(t *target) bool { return t.root == r && t.file == logStartFile })
-	if i < 0 && r.inputs[logStartFile] == nil || i >= 0 && x.l.files[i].edit == nil {
-		return nil
-	}
-	before, after, err := x.logStarts(r, i)
-	if err != nil {
-		return err
-	}
-	for _, g := range x.l.logs(r) {
-		d, err := logdir.ParseDirName(g.dir)
-		if err != nil || len(g.out) == 0 {
-			continue
-		}
-		from, _ := baseOf(g.out[0].file)
-		to, ok := after.Lookup(d.Topic, d.Partition)
-		if old, ok := before.Lookup(d.Topic, d.Partition); ok && before.Malformed == nil {
-			from = max(from, old)
-		}
-		loses := x.l.loses(r, g.dir)
-		if !ok || after.Malformed != nil || to <= from || covers(loses, from, to) {
-			continue
-		}
-		for _, t := range g.out {
-			if base, err := baseOf(t.file); err == nil && base >= to {
-				break
-			}
-			err := x.walkOutput(ctx, t, func(f *segment.Frame) error {
-				base, next, ok := frameOffsets(f)
-				if base, next = max(base, from), min(next, to); !ok || base >= next || covers(loses, base, next) {
-					return nil
-				}
-				return x.fail(path.Join(r.Name, logStartFile), "the line of %s becomes %d: the records at offsets %d–%d go with it, and no action says that it loses these", g.dir, to, base, next-1)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// logStarts reads the file as it is in the input and in the result. i is its target, -1 none.
-func (x *run) logStarts(r *root, i int) (before, after *checkpoint.OffsetFile, err error) {
-	var old, now []byte
-	if in := r.inputs[logStartFile]; in != nil {
-		src, err := r.fsys.Open(r.inside(logStartFile))
-		if err != nil {
-			return nil, nil, err
-		}
-		defer src.Close()
-		old = make([]byte, in.Size)
-		if err := readFull(src, old, 0); err != nil {
-			return nil, nil, err
-		}
-	}
-	if i >= 0 {
-		if now, err = os.ReadFile(x.staged(x.l.files[i])); err != nil {
-			return nil, nil, err
-		}
-	}
-	return checkpoint.ParseOffsets(old), checkpoint.ParseOffsets(now), nil
-}
-
-// verifyRecords holds the records of a log that was repaired against the promise, counted as the plan
-// counts them: by the headers that the check of the result has read, of what lies above the log start.
-func (x *run) verifyRecords(r *root, log *replica.Log) error {
-	i := slices.IndexFunc(x.l.plan.Promises, func(p repair.Promise) bool {
-		return x.l.roots[p.Root] == r && p.Dir == dirOf(r, log.Partition)
-	})
-	if i < 0 || log.HasLegacy || len(log.Segments) == 0 {
-		return nil
-	}
-	p, got := &x.l.plan.Promises[i], log.Records
-	if p.Records == nil || x.waits(p) {
-		return nil
-	}
-	if first := log.Segments[0].BaseOffset; first < p.LogStartOffset {
-		for b, err := range log.Blocks(first, p.LogStartOffset) {
-			switch {
-			case err != nil:
-				return err
-			case b.Control() || b.Records < 0:
-			case b.Next() <= p.LogStartOffset:
-				got -= int64(b.Records)
-			case int64(b.Records) == b.Next()-b.Base:
-				got -= p.LogStartOffset - b.Base
-			default:
-				return nil // a batch with fewer records than offsets reaches over the log start
-			}
-		}
-	}
-	if got != *p.Records {
-		return x.fail(path.Join(r.Name, p.Dir), "the records that it has are %d, the plan promises %d", got, *p.Records)
-	}
-	return nil
 }
