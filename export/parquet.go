@@ -16,42 +16,36 @@ import (
 //	record: partition, topicId, broker, …, offset, …, key?, value?
 //	        headers[]: key (bytes), value?
 //	        lost?: committed, acknowledged, cause, mark, markOffset?, duplicateBy?
+//
+// row and redactedRow list their columns one by one: a struct that both embed makes the same schema,
+// but parquet.Read then takes missing optional columns of it for present ones.
 type row struct {
-	rowHead
-	Key     *[]byte     `parquet:"key,optional"`
-	Value   *[]byte     `parquet:"value,optional"`
-	Headers []headerRow `parquet:"headers,list"`
-	rowTail
-}
-
-// rowHead and rowTail are the columns before and behind the payload, of a redacted file too.
-type rowHead struct {
-	Partition     string  `parquet:"partition,dict"`
-	TopicID       *string `parquet:"topicId,optional,dict"`
-	Broker        *int32  `parquet:"broker,optional"`
-	BrokerName    *string `parquet:"brokerName,optional,dict"`
-	File          string  `parquet:"file,dict"`
-	BatchPosition int64   `parquet:"batchPosition"`
-	Magic         int32   `parquet:"magic"`
-	Codec         string  `parquet:"codec,dict"`
-	Offset        int64   `parquet:"offset"`
-	LeaderEpoch   int32   `parquet:"leaderEpoch"`
-	TimestampMs   int64   `parquet:"timestampMs"`
-	TimestampType string  `parquet:"timestampType,dict"`
-}
-
-type rowTail struct {
-	ProducerID       int64    `parquet:"producerId"`
-	ProducerEpoch    int32    `parquet:"producerEpoch"`
-	Sequence         int32    `parquet:"sequence"`
-	Transactional    bool     `parquet:"transactional"`
-	TransactionState string   `parquet:"transactionState,dict"`
-	Control          bool     `parquet:"control"`
-	ControlType      *string  `parquet:"controlType,optional,dict"`
-	CoordinatorEpoch *int32   `parquet:"coordinatorEpoch,optional"`
-	WrittenOffset    *int64   `parquet:"writtenOffset,optional"`
-	WrittenEpoch     *int32   `parquet:"writtenLeaderEpoch,optional"`
-	Lost             *lostRow `parquet:"lost,optional"`
+	Partition        string      `parquet:"partition,dict"`
+	TopicID          *string     `parquet:"topicId,optional,dict"`
+	Broker           *int32      `parquet:"broker,optional"`
+	BrokerName       *string     `parquet:"brokerName,optional,dict"`
+	File             string      `parquet:"file,dict"`
+	BatchPosition    int64       `parquet:"batchPosition"`
+	Magic            int32       `parquet:"magic"`
+	Codec            string      `parquet:"codec,dict"`
+	Offset           int64       `parquet:"offset"`
+	LeaderEpoch      int32       `parquet:"leaderEpoch"`
+	TimestampMs      int64       `parquet:"timestampMs"`
+	TimestampType    string      `parquet:"timestampType,dict"`
+	Key              *[]byte     `parquet:"key,optional"`
+	Value            *[]byte     `parquet:"value,optional"`
+	Headers          []headerRow `parquet:"headers,list"`
+	ProducerID       int64       `parquet:"producerId"`
+	ProducerEpoch    int32       `parquet:"producerEpoch"`
+	Sequence         int32       `parquet:"sequence"`
+	Transactional    bool        `parquet:"transactional"`
+	TransactionState string      `parquet:"transactionState,dict"`
+	Control          bool        `parquet:"control"`
+	ControlType      *string     `parquet:"controlType,optional,dict"`
+	CoordinatorEpoch *int32      `parquet:"coordinatorEpoch,optional"`
+	WrittenOffset    *int64      `parquet:"writtenOffset,optional"`
+	WrittenEpoch     *int32      `parquet:"writtenLeaderEpoch,optional"`
+	Lost             *lostRow    `parquet:"lost,optional"`
 }
 
 type headerRow struct {
@@ -127,10 +121,9 @@ func NewParquet(out io.Writer, made string, redact bool) *Parquet {
 // Write adds a record.
 func (p *Parquet) Write(r *Record) error {
 	x := &p.row[0]
-	*x = row{}
-	x.rowHead = rowHead{Partition: text(r.Partition), File: text(r.File), BatchPosition: r.Position, Magic: int32(r.Magic), Codec: r.Codec.String(),
-		Offset: r.Offset, LeaderEpoch: r.LeaderEpoch, TimestampMs: r.Timestamp, TimestampType: r.TimestampType.String()}
-	x.rowTail = rowTail{ProducerID: r.ProducerID, ProducerEpoch: int32(r.ProducerEpoch), Sequence: r.Sequence, Transactional: r.Transactional,
+	*x = row{Partition: text(r.Partition), File: text(r.File), BatchPosition: r.Position, Magic: int32(r.Magic), Codec: r.Codec.String(),
+		Offset: r.Offset, LeaderEpoch: r.LeaderEpoch, TimestampMs: r.Timestamp, TimestampType: r.TimestampType.String(),
+		ProducerID: r.ProducerID, ProducerEpoch: int32(r.ProducerEpoch), Sequence: r.Sequence, Transactional: r.Transactional,
 		TransactionState: string(r.State), Control: r.Control}
 	if r.TopicID != "" {
 		x.TopicID = &r.TopicID

@@ -20,13 +20,34 @@ func hashOf(v []byte) string {
 // redactedRow is a row of a redacted Parquet file: as row, with sizes and hashes in place of key and
 // value. Where they are null, so was what they stand for.
 type redactedRow struct {
-	rowHead
-	KeySize     *int64              `parquet:"keySize,optional"`
-	KeySHA256   *string             `parquet:"keySha256,optional"`
-	ValueSize   *int64              `parquet:"valueSize,optional"`
-	ValueSHA256 *string             `parquet:"valueSha256,optional"`
-	Headers     []redactedHeaderRow `parquet:"headers,list"`
-	rowTail
+	Partition        string              `parquet:"partition,dict"`
+	TopicID          *string             `parquet:"topicId,optional,dict"`
+	Broker           *int32              `parquet:"broker,optional"`
+	BrokerName       *string             `parquet:"brokerName,optional,dict"`
+	File             string              `parquet:"file,dict"`
+	BatchPosition    int64               `parquet:"batchPosition"`
+	Magic            int32               `parquet:"magic"`
+	Codec            string              `parquet:"codec,dict"`
+	Offset           int64               `parquet:"offset"`
+	LeaderEpoch      int32               `parquet:"leaderEpoch"`
+	TimestampMs      int64               `parquet:"timestampMs"`
+	TimestampType    string              `parquet:"timestampType,dict"`
+	KeySize          *int64              `parquet:"keySize,optional"`
+	KeySHA256        *string             `parquet:"keySha256,optional"`
+	ValueSize        *int64              `parquet:"valueSize,optional"`
+	ValueSHA256      *string             `parquet:"valueSha256,optional"`
+	Headers          []redactedHeaderRow `parquet:"headers,list"`
+	ProducerID       int64               `parquet:"producerId"`
+	ProducerEpoch    int32               `parquet:"producerEpoch"`
+	Sequence         int32               `parquet:"sequence"`
+	Transactional    bool                `parquet:"transactional"`
+	TransactionState string              `parquet:"transactionState,dict"`
+	Control          bool                `parquet:"control"`
+	ControlType      *string             `parquet:"controlType,optional,dict"`
+	CoordinatorEpoch *int32              `parquet:"coordinatorEpoch,optional"`
+	WrittenOffset    *int64              `parquet:"writtenOffset,optional"`
+	WrittenEpoch     *int32              `parquet:"writtenLeaderEpoch,optional"`
+	Lost             *lostRow            `parquet:"lost,optional"`
 }
 
 type redactedHeaderRow struct {
@@ -37,7 +58,10 @@ type redactedHeaderRow struct {
 
 // take is x without its payload.
 func (y *redactedRow) take(x *row) {
-	*y = redactedRow{rowHead: x.rowHead, Headers: y.Headers[:0], rowTail: x.rowTail}
+	*y = redactedRow{Partition: x.Partition, TopicID: x.TopicID, Broker: x.Broker, BrokerName: x.BrokerName, File: x.File, BatchPosition: x.BatchPosition, Magic: x.Magic, Codec: x.Codec,
+		Offset: x.Offset, LeaderEpoch: x.LeaderEpoch, TimestampMs: x.TimestampMs, TimestampType: x.TimestampType, Headers: y.Headers[:0],
+		ProducerID: x.ProducerID, ProducerEpoch: x.ProducerEpoch, Sequence: x.Sequence, Transactional: x.Transactional, TransactionState: x.TransactionState,
+		Control: x.Control, ControlType: x.ControlType, CoordinatorEpoch: x.CoordinatorEpoch, WrittenOffset: x.WrittenOffset, WrittenEpoch: x.WrittenEpoch, Lost: x.Lost}
 	y.KeySize, y.KeySHA256 = sized(x.Key)
 	y.ValueSize, y.ValueSHA256 = sized(x.Value)
 	for i := range x.Headers {
