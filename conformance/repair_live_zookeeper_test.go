@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// zooKeeperValue begins a line with the value of a node.
+var zooKeeperValue = regexp.MustCompile(`(?m)^\{"`)
+
 // writeZooKeeper starts ZooKeeper and puts the topics there.
 func (c *liveCluster) writeZooKeeper(topics []liveTopic) {
 	t := c.t
@@ -41,11 +44,16 @@ func (c *liveCluster) writeZooKeeper(topics []liveTopic) {
 		}
 		put(at+"/partitions/0/state", map[string]any{"controller_epoch": 1, "leader": -1, "version": 1, "leader_epoch": x.Epoch, "isr": x.ISR})
 	}
+	// A client that is not connected yet fails in its first commands, and carries out the rest.
+	read := "get /cluster/id\n"
+	for _, x := range topics {
+		read += fmt.Sprintf("get /brokers/topics/%s/partitions/0/state\n", x.Name)
+	}
 	for end := time.Now().Add(patience); ; time.Sleep(300 * time.Millisecond) {
 		cmd := exec.Command("java", "-Xmx128M", "-cp", c.release.libs+"/*", "org.apache.zookeeper.ZooKeeperMain", "-server", fmt.Sprintf("127.0.0.1:%d", c.controller))
-		cmd.Stdin = strings.NewReader(commands.String() + "ls /brokers/topics\nquit\n")
+		cmd.Stdin = strings.NewReader(commands.String() + read + "quit\n")
 		b, err := cmd.CombinedOutput()
-		if err == nil && regexp.MustCompile(`\[[^\]]*`+regexp.QuoteMeta(topics[0].Name)).Match(b) {
+		if err == nil && len(zooKeeperValue.FindAll(b, -1)) == 1+len(topics) {
 			break
 		}
 		if time.Now().After(end) {
