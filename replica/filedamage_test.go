@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -328,6 +329,22 @@ func TestTxnIndexLastStable(t *testing.T) {
 			}
 		}
 		tree[name] = sound
+	}
+}
+
+// TestHighestOffset: a batch whose base offset is the highest number there is lies behind all entries.
+func TestHighestOffset(t *testing.T) {
+	f := soundFiles(t)
+	data := f.at(d20(300, "log")).Data
+	for at := 0; at < len(data); at += 12 + int(binary.BigEndian.Uint32(data[at+8:])) {
+		g := files{maps.Clone(f.MapFS)}
+		b := slices.Clone(data)
+		binary.BigEndian.PutUint64(b[at:], math.MaxInt64)
+		g.set(d20(300, "log"), b)
+		l, err := readFiles(t, rofs.FromFS(g.MapFS))
+		if err != nil || kinds(l) == "" {
+			t.Errorf("position %d: got %q, %v", at, kinds(l), err)
+		}
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 
 // txnCursor walks the entries of a .txnindex by the offset of the ABORT marker.
 type txnCursor struct {
-	at int64 // LastOffset of cur, math.MaxInt64 without one
+	at int64 // LastOffset of cur, math.MaxInt64 without one: what each batch is compared with
+	ok bool  // there is one
 
 	file    *logdir.File
 	base    int64 // base offset of the segment
@@ -52,7 +53,7 @@ func (c *txnCursor) fill(f rofs.File) error {
 
 // take makes the next entry current.
 func (c *txnCursor) take() (bool, error) {
-	c.at = math.MaxInt64
+	c.at, c.ok = math.MaxInt64, false
 	if c.file == nil || c.refused {
 		return false, nil
 	}
@@ -66,11 +67,11 @@ func (c *txnCursor) take() (bool, error) {
 	}
 	c.cur = c.chunk[c.next]
 	c.next++
-	c.at = c.cur.LastOffset
+	c.at, c.ok = c.cur.LastOffset, true
 	return true, nil
 }
 
-func (c *txnCursor) stop() { c.at, c.refused = math.MaxInt64, true }
+func (c *txnCursor) stop() { c.at, c.ok, c.refused = math.MaxInt64, false, true }
 
 // beginTxns makes the first entry of a segment current.
 func (w *producerWatch) beginTxns(s *logdir.Segment) error {
@@ -147,7 +148,7 @@ func (w *producerWatch) badTxn(kind AnomalyKind, want, got, why string) {
 // that it aborted, nil if the batch is no ABORT marker.
 func (w *producerWatch) passTxns(h *batch.Header, last int64, done *completed) error {
 	c := &w.txns
-	for c.at <= last {
+	for c.ok && c.at <= last {
 		t := &c.cur
 		switch {
 		case done != nil && t.LastOffset == h.BaseOffset && t.ProducerID == h.ProducerID:
@@ -171,14 +172,14 @@ func (w *producerWatch) passTxns(h *batch.Header, last int64, done *completed) e
 		return nil
 	}
 	kind := TxnIndexMismatch
-	if c.at == math.MaxInt64 && !w.log.closedSegment(w.seg) {
+	if !c.ok && !w.log.closedSegment(w.seg) {
 		kind = TxnIndexBehind
 	}
 	a := w.anomaly(kind)
 	a.File, a.From, a.To = c.file, done.first, addOffset(h.BaseOffset, 1)
 	if c.file != nil {
 		a.Position = c.read * segment.TxnEntrySize
-		if c.at != math.MaxInt64 {
+		if c.ok {
 			a.Position = c.cur.Pos()
 		}
 	}
@@ -306,7 +307,7 @@ func (w *producerWatch) lacksStart(l laterStart) {
 
 // skipTxns passes an empty control batch, which may have been the marker.
 func (w *producerWatch) skipTxns(h *batch.Header, last int64) error {
-	for w.txns.at <= last && w.txns.at >= h.BaseOffset {
+	for w.txns.ok && w.txns.at <= last && w.txns.at >= h.BaseOffset {
 		if err := w.nextTxn(); err != nil {
 			return err
 		}
@@ -318,7 +319,7 @@ func (w *producerWatch) skipTxns(h *batch.Header, last int64) error {
 func (w *producerWatch) endTxns() error {
 	c := &w.txns
 	first := int64(-1)
-	for c.at != math.MaxInt64 {
+	for c.ok {
 		want := fmt.Sprintf("last offset below %d, the end of the segment", w.state.Next)
 		switch {
 		case !w.log.closedSegment(w.seg):
