@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -32,7 +30,10 @@ type app struct {
 	quiet bool // --quiet: the exit code and errors only
 	bits  int  // exit bits collected so far
 
-	begun  bool               // JSON output has begun
+	begun    bool   // JSON output has begun
+	finished bool   // what the command writes is in its place; see written
+	left     string // what a run leaves that a signal stops; "" an incomplete result
+
 	unread []logdir.PathError // inputs that could not be read
 }
 
@@ -44,11 +45,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	debug.SetMemoryLimit(192 << 20)
 	out := bufio.NewWriterSize(stdout, 64<<10)
 	a := &app{stdin: stdin, stdout: out, stderr: stderr, rawOut: stdout, rawErr: stderr}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	// After the first interrupt the usual way of dying is restored, so that a second
-	// one works whatever we are waiting for.
-	context.AfterFunc(ctx, stop)
+	ctx, end := stopBySignal()
+	defer end()
 
 	return a.guard(func() int {
 		err := a.execute(ctx, args)
@@ -56,8 +54,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			err = fmt.Errorf("writing the result: %w", flushErr)
 		}
 		switch {
-		case ctx.Err() != nil:
-			return a.explain(errInterrupted)
+		case ctx.Err() != nil && !a.finished && !decided(err):
+			return a.stop(context.Cause(ctx), err)
 		case errors.Is(err, syscall.EPIPE):
 			return a.bits // whoever read the result has seen enough
 		case err != nil:
@@ -134,8 +132,7 @@ func (a *app) explain(err error) int {
 		return exitUsage
 	}
 	if errors.Is(err, errInterrupted) {
-		a.complain("interrupted; the result is not complete")
-		return exitInterrupted
+		return a.stop(interrupted, err)
 	}
 	a.complain("%s", pathFirst(err))
 	return a.codeOf(err)

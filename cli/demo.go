@@ -208,7 +208,9 @@ func runExtract(a *app, dir string) error {
 	if dir == "" {
 		return usagef("--extract needs the name of a directory to write")
 	}
-	if err := extractDemo(dir); err != nil {
+	err := extractDemo(dir)
+	a.finished = err == nil
+	if err != nil {
 		if errors.Is(err, outfile.ErrExists) {
 			return &failure{exitRefused, fmt.Errorf("%s exists and is not empty; nothing was written", dir)}
 		}

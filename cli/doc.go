@@ -13,7 +13,7 @@
 //	4    refused for safety
 //	64   bad usage
 //	70   a bug of ours (a panic, caught in Main)
-//	130  interrupted
+//	130  interrupted; 143 by SIGTERM, 129 by SIGHUP
 //
 // This package never holds logic that a test would want to call without a
 // process, and never writes anything beside its inputs.

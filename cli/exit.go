@@ -12,7 +12,9 @@ const (
 	exitRefused     = 4
 	exitUsage       = 64
 	exitBug         = 70
+	exitHungUp      = 129
 	exitInterrupted = 130
+	exitTerminated  = 143
 )
 
 // usageError is a command line that cannot be meant: exit code 64. Hints stand
@@ -45,5 +47,5 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// errInterrupted ends a run that the user stopped.
+// errInterrupted ends a run that a signal stopped; which one is the cause of the context.
 var errInterrupted = errors.New("interrupted")

@@ -15,6 +15,7 @@ import (
 
 	"kafsck/internal/outfile"
 	"kafsck/internal/rofs"
+	"kafsck/internal/visible"
 	"kafsck/logdir"
 	"kafsck/manifest"
 	"kafsck/report"
@@ -37,11 +38,13 @@ files are held against such a list.
 
 Names are relative to PATH, and begin with its base name when there are several:
 "cd copies && sha256sum -c ../evidence.sha256" checks the same. Symbolic links and
-what else is no file are named on stderr and never followed. A file that is
+what else is no file have no checksum and are never followed: they stand in comments
+of the list, as empty folders do, with where they lead, and --verify tells of a change.
+Give what they lead to as a PATH of its own. A file that is
 written to while it is read has no checksum: stop its broker, or copy first.` + exitHelp(
 			"0  done; with --verify every file is as listed",
 			"1  with --verify: a file is changed, missing, or not in the list",
-			"2  something could not be read, or changed while it was read (3: both)",
+			"2  something could not be read, changed while it was read, or is a link or no file (3: both)",
 			"4  FILE exists, or lies below a PATH"),
 		Example: `  kafsck manifest copies/ --out evidence.sha256
   kafsck manifest copies/ --verify evidence.sha256`,
@@ -75,22 +78,26 @@ type listed struct {
 }
 
 func runManifest(ctx context.Context, a *app, args []string, o *manifestOptions) error {
-	files, closeAll, err := a.openTrees(args)
+	files, others, closeAll, err := a.openTrees(args)
 	defer closeAll()
 	if err != nil {
 		return err
 	}
 	if o.verify != "" {
-		return a.verifyManifest(ctx, files, o.verify)
+		return a.verifyManifest(ctx, files, others, o.verify)
+	}
+	if len(files)+len(others) == 0 && a.bits == 0 {
+		a.complain("no file below the PATHs: the list is empty")
 	}
 	if o.out == "" {
-		return a.printManifest(ctx, files)
+		return a.printManifest(ctx, files, others)
 	}
 	for _, p := range args {
 		if inside(o.out, p) {
 			return &failure{exitRefused, fmt.Errorf("%s lies below the input %s, which is never changed; nothing was written", o.out, p)}
 		}
 	}
+	a.left = nothingWritten
 	f, err := outfile.Create(o.out)
 	if errors.Is(err, outfile.ErrExists) {
 		return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
@@ -104,19 +111,41 @@ func runManifest(ctx context.Context, a *app, args []string, o *manifestOptions)
 		_, err := fmt.Fprintln(w, manifest.Entry{Path: l.name, SHA256: sum}.Line())
 		return err
 	})
+	for i := range others {
+		if err == nil {
+			_, err = fmt.Fprintln(w, others[i].line())
+		}
+	}
 	if err == nil {
 		err = w.Flush()
 	}
 	if err == nil {
 		err = f.Commit()
 	}
+	a.finished = err == nil
 	if errors.Is(err, outfile.ErrExists) {
 		return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", o.out)}
 	}
 	if err != nil || a.quiet {
 		return err
 	}
-	return report.ManifestWritten(a.stdout, o.out, n.files, n.bytes, args)
+	return report.ManifestWritten(a.stdout, o.out, n.files, n.bytes, leftOut(others), args)
+}
+
+// line is that of a name without a checksum.
+func (l *listed) line() string {
+	return manifest.Entry{Path: l.name, Other: l.file.Other}.Line()
+}
+
+// leftOut counts the names that may hide data: what they lead to has no checksum.
+func leftOut(others []listed) int {
+	n := 0
+	for i := range others {
+		if !others[i].file.Other.EmptyFolder() {
+			n++
+		}
+	}
+	return n
 }
 
 // inside reports whether a file lies below a directory, symbolic links resolved; a file in a folder
@@ -126,8 +155,9 @@ func inside(file, dir string) bool {
 	return err == nil && in
 }
 
-// openTrees lists the files of all PATHs. What cannot be looked at is complained about.
-func (a *app) openTrees(args []string) (files []listed, closeAll func(), err error) {
+// openTrees lists the files of all PATHs, and what is none: links, pipes, empty folders. What cannot
+// be looked at is complained about.
+func (a *app) openTrees(args []string) (files, others []listed, closeAll func(), err error) {
 	var open []rofs.FS
 	closeAll = func() {
 		for _, fsys := range open {
@@ -138,7 +168,7 @@ func (a *app) openTrees(args []string) (files []listed, closeAll func(), err err
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		if err != nil {
-			return nil, closeAll, fmt.Errorf("%s: %w", arg, segment.PlainCause(err))
+			return nil, nil, closeAll, fmt.Errorf("%s: %w", arg, segment.PlainCause(err))
 		}
 		dir, only := arg, ""
 		if !info.IsDir() {
@@ -146,39 +176,42 @@ func (a *app) openTrees(args []string) (files []listed, closeAll func(), err err
 		}
 		fsys, err := rofs.Dir(dir)
 		if err != nil {
-			return nil, closeAll, err
+			return nil, nil, closeAll, err
 		}
 		open = append(open, fsys)
 		t := &tree{fsys: fsys}
 		if len(args) > 1 && only == "" {
 			abs, err := filepath.Abs(arg)
 			if err != nil {
-				return nil, closeAll, err
+				return nil, nil, closeAll, err
 			}
 			t.prefix = filepath.Base(abs) + "/"
 		}
 		if name := t.prefix + only; names[name] {
-			return nil, closeAll, usagef("two of the PATHs are called %s, so that their files could not be told apart in the list", strings.TrimSuffix(name, "/")).
+			return nil, nil, closeAll, usagef("two of the PATHs are called %s, so that their files could not be told apart in the list", strings.TrimSuffix(name, "/")).
 				hint("give the folder above them, or one PATH at a time")
 		} else {
 			names[name] = true
 		}
 		found := []manifest.File{{Path: only, Size: info.Size(), ModTime: info.ModTime()}}
 		if only == "" {
-			found = manifest.Files(fsys, ".", func(name string, err error) {
+			found = manifest.Tree(fsys, ".", func(name string, err error) {
 				a.cannotRead(path.Join(t.prefix, name), err)
 			})
 		}
 		for _, f := range found {
 			l := listed{t, t.prefix + f.Path, f}
-			if f.Odd != "" {
-				a.complain("%s: %s, not followed and not in the list", l.name, f.Odd)
+			if f.Other != "" {
+				others = append(others, l)
+				if !f.Other.EmptyFolder() {
+					a.cannotRead(l.name, fmt.Errorf("it is %s, never followed: no checksum", f.Other.Text()))
+				}
 				continue
 			}
 			files = append(files, l)
 		}
 	}
-	return files, closeAll, nil
+	return files, others, closeAll, nil
 }
 
 // cannotRead keeps a failed read for the JSON lines and complains about it.
@@ -189,13 +222,16 @@ func (a *app) cannotRead(name string, err error) {
 	a.complain("%s: %v", name, err)
 }
 
-func (a *app) printManifest(ctx context.Context, files []listed) error {
+func (a *app) printManifest(ctx context.Context, files, others []listed) error {
 	if a.json && !a.quiet {
 		j := a.jsonWriter("manifest")
 		n, err := a.sums(ctx, files, func(l *listed, sum string) error {
 			j.InputFile(&report.InputFile{Path: l.name, File: &l.file, SHA256: sum})
 			return j.Err()
 		})
+		for i := range others {
+			j.InputFile(&report.InputFile{Path: others[i].name, File: &others[i].file})
+		}
 		return a.endManifest(j, n, err)
 	}
 	shown := func(s string) string { return s }
@@ -209,6 +245,11 @@ func (a *app) printManifest(ctx context.Context, files []listed) error {
 		_, err := io.WriteString(a.stdout, shown(manifest.Entry{Path: l.name, SHA256: sum}.Line())+"\n")
 		return err
 	})
+	for i := range others {
+		if err == nil && !a.quiet {
+			_, err = io.WriteString(a.stdout, shown(others[i].line())+"\n")
+		}
+	}
 	return err
 }
 
@@ -222,7 +263,11 @@ func (a *app) endManifest(j *report.JSON, n total, err error) error {
 }
 
 // verifyManifest holds files against a list.
-func (a *app) verifyManifest(ctx context.Context, files []listed, name string) error {
+func (a *app) verifyManifest(ctx context.Context, files, others []listed, name string) error {
+	// A pipe that nobody writes to would be waited for without an end, its opening already.
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return usagef("--verify %s: it is no file", visible.Word(name))
+	}
 	list, err := os.Open(name)
 	if err != nil {
 		return err
@@ -235,6 +280,9 @@ func (a *app) verifyManifest(ctx context.Context, files []listed, name string) e
 		}
 		return err
 	}
+	if len(entries)+len(files)+len(others) == 0 {
+		return usagef("%s has no line, and below the PATHs there is no file: nothing was compared", name)
+	}
 	byName := make(map[string]*listed, len(files))
 	found := make([]manifest.File, len(files))
 	for i := range files {
@@ -242,13 +290,18 @@ func (a *app) verifyManifest(ctx context.Context, files []listed, name string) e
 		found[i] = files[i].file
 		found[i].Path = files[i].name
 	}
+	for i := range others {
+		f := others[i].file
+		f.Path = others[i].name
+		found = append(found, f)
+	}
 	pairs, twice := manifest.Match(entries, found)
 	for _, t := range twice {
-		a.complain("%s stands in %s more than once; its last line counts", t, name)
+		a.complain("%s stands in %s more than once; its last line counts", visible.Word(t), visible.Word(name))
 	}
 	var read []listed
 	for _, p := range pairs {
-		if p.File != nil && p.Listed != "" {
+		if p.File != nil && p.Listed != "" && p.File.Other == "" {
 			read = append(read, *byName[p.Path])
 		}
 	}
@@ -257,7 +310,7 @@ func (a *app) verifyManifest(ctx context.Context, files []listed, name string) e
 	if err != nil {
 		return err
 	}
-	v := &report.Verified{List: name}
+	v := &report.Verified{List: name, LeftOut: leftOut(others)}
 	var j *report.JSON
 	if a.json && !a.quiet {
 		j = a.jsonWriter("manifest")
@@ -265,10 +318,10 @@ func (a *app) verifyManifest(ctx context.Context, files []listed, name string) e
 	for i := range pairs {
 		p := &pairs[i]
 		sum, ok := sums[p.Path]
-		if p.File != nil && p.Listed != "" && !ok {
+		if p.File != nil && p.Listed != "" && p.File.Other == "" && !ok {
 			continue // it could not be read, which was told
 		}
-		f := report.InputFile{Path: p.Path, File: p.File, SHA256: sum, Listed: p.Listed, State: p.State(sum)}
+		f := report.InputFile{Path: p.Path, File: p.File, SHA256: sum, Listed: p.Listed, Was: p.Was, State: p.State(sum)}
 		v.Add(f)
 		if j != nil {
 			j.InputFile(&f)

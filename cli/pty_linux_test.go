@@ -21,6 +21,9 @@ import (
 // TestOnATerminal runs kafsck as it is linked for users: what init functions of libraries
 // do to a terminal shows in nothing else.
 func TestOnATerminal(t *testing.T) {
+	if testing.Short() {
+		return // the program that it builds is without the race detector
+	}
 	program := filepath.Join(t.TempDir(), "kafsck")
 	if out, err := exec.Command("go", "build", "-o", program, "kafsck").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -33,6 +36,7 @@ func TestOnATerminal(t *testing.T) {
 		{"browser", browserGivesTheTerminalBack},
 		{"closed", browserOnAClosedTerminal},
 		{"unopened", browserThatCannotOpen},
+		{"signals", stoppedBySignals},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, program) })
 	}
@@ -234,13 +238,17 @@ func browserOnAClosedTerminal(t *testing.T, program string) {
 	r.other.Close()
 	r.ends()
 
-	r = runOnTerminal(t, program, "tui", dir)
-	r.sees("LOST: 100")
-	if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
+	for signal, want := range map[syscall.Signal]int{syscall.SIGHUP: exitHungUp, syscall.SIGTERM: exitTerminated} {
+		r = runOnTerminal(t, program, "tui", dir)
+		r.sees("LOST: 100")
+		if err := r.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if code := r.ends(); code != want {
+			t.Errorf("%v: exit code %d, want %d: %q", signal, code, want, r.output())
+		}
+		r.restored()
 	}
-	r.ends()
-	r.restored()
 }
 
 // browserThatCannotOpen: the error is on the screen until one quits, then on stderr

@@ -54,10 +54,12 @@ func files(n int) string {
 }
 
 func runRepairUndo(ctx context.Context, a *app, path string) error {
+	a.left = nothingChanged
 	u, err := apply.Undo(ctx, path)
 	if err != nil {
 		return applyFailure(ctx, err)
 	}
+	a.written(ctx)
 	switch {
 	case a.json:
 		j := a.jsonWriter("repair undo")
@@ -72,7 +74,7 @@ func runRepairUndo(ctx context.Context, a *app, path string) error {
 		did = append(did, files(u.Files)+" put back")
 	}
 	if u.Taken > 0 {
-		did = append(did, files(u.Taken)+" that the repair had added taken out")
+		did = append(did, files(u.Taken)+" taken out that the repair had added")
 	}
 	if len(did) == 0 {
 		fmt.Fprintf(a.stdout, "NOTHING TO UNDO  the repair of plan %s had been stopped before it moved a file; what it had made is removed\n", u.Plan)

@@ -21,7 +21,7 @@ broker), or a single .log file. Inputs are opened read-only and never changed.`
 
 // exitHelp ends a command's help with its exit codes.
 func exitHelp(lines ...string) string {
-	return "\n\nExit codes:\n  " + strings.Join(lines, "\n  ") + "\n  64 bad usage, 70 a bug of ours, 130 interrupted"
+	return "\n\nExit codes:\n  " + strings.Join(lines, "\n  ") + "\n  64 bad usage, 70 a bug of ours, 130 interrupted (143 by SIGTERM, 129 by SIGHUP)"
 }
 
 func newRootCommand(a *app) *cobra.Command {

@@ -102,6 +102,7 @@ func (a *app) browse(ctx context.Context, b browse) error {
 		return usagef("--theme %s: want dark, light or plain", b.theme)
 	}
 	again := againOf(b.cmd, b.args)
+	a.left = "the browser was closed"
 	err := tui.Run(ctx, tui.Options{
 		Open:    func(ctx context.Context) (*tui.Source, error) { return b.open(ctx) },
 		Command: again,

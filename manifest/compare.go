@@ -20,40 +20,57 @@ const (
 type Pair struct {
 	Path   string
 	Listed string // SHA-256 in the manifest, "" not there
+	Was    Other  // what it is in the manifest, where that is no file
 	File   *File  // nil: not in the tree
 }
 
-// Match joins entries and files by path, sorted. Of several entries of one path the last
+// Match joins entries and files by path, sorted. What is no file, and a folder that is empty, has a
+// pair only if the manifest has the name: one that lists nothing but files does not say that there
+// was nothing else.
+//
+// A folder that was empty and has something in it now is the same; what is in it is added. Of several entries of one path the last
 // counts, as for a reader of the list; twice holds such paths.
 func Match(entries []Entry, files []File) (pairs []Pair, twice []string) {
-	listed := make(map[string]string, len(entries))
+	listed := make(map[string]Entry, len(entries))
 	for _, e := range entries {
 		if _, ok := listed[e.Path]; ok {
 			twice = append(twice, e.Path)
 		}
-		listed[e.Path] = e.SHA256
+		listed[e.Path] = e
 	}
 	for i := range files {
-		pairs = append(pairs, Pair{files[i].Path, listed[files[i].Path], &files[i]})
+		e, ok := listed[files[i].Path]
+		if files[i].Other != "" && !ok {
+			continue
+		}
+		pairs = append(pairs, Pair{files[i].Path, e.SHA256, e.Other, &files[i]})
 		delete(listed, files[i].Path)
 	}
-	for name, sum := range listed {
-		pairs = append(pairs, Pair{name, sum, nil})
+	var folders map[string]bool
+	if expectsFolders(entries) {
+		folders = foldersOf(files)
+	}
+	for name, e := range listed {
+		p := Pair{name, e.SHA256, e.Other, nil}
+		if e.Other.EmptyFolder() && folders[name] {
+			p.File = &File{Path: name, Odd: "a folder", Other: emptyFolder}
+		}
+		pairs = append(pairs, p)
 	}
 	slices.SortFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Path, b.Path) })
 	slices.Sort(twice)
 	return pairs, slices.Compact(twice)
 }
 
-// State of a pair whose file has the SHA-256 sum; sum is not asked of a pair that lacks
-// one side.
+// State of a pair whose file has the SHA-256 sum, "" of what has none; sum is not asked of a pair
+// that lacks one side.
 func (p *Pair) State(sum string) State {
 	switch {
 	case p.File == nil:
 		return Missing
-	case p.Listed == "":
+	case p.Listed == "" && p.Was == "":
 		return Added
-	case p.Listed != sum:
+	case p.Was != p.File.Other || p.Listed != sum:
 		return Changed
 	}
 	return Same

@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
 // Entry is a line of a manifest.
 type Entry struct {
 	Path   string // as it stands there
-	SHA256 string // 64 hexadecimal digits, lower case
+	SHA256 string // 64 hexadecimal digits, lower case; "" of what has none
+	Other  Other  // what it is that has none
 }
 
 // Line is the entry as sha256sum prints it, without the newline:
@@ -21,16 +23,21 @@ type Entry struct {
 //	\9b74…04d  odd\nname                      a name with a newline, carriage return or backslash
 //
 // Source: the GNU coreutils manual, "md5sum invocation".
+//
+// What has no checksum stands in a comment; see Other.
 func (e Entry) Line() string {
+	if e.Other != "" {
+		return otherPrefix + strconv.Quote(e.Path) + " " + string(e.Other)
+	}
 	if !strings.ContainsAny(e.Path, "\\\n\r") {
 		return e.SHA256 + "  " + e.Path
 	}
 	return `\` + e.SHA256 + "  " + strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`).Replace(e.Path)
 }
 
-// maxLine bounds a line of a manifest: a checksum and the longest path that a system takes,
-// each byte escaped.
-const maxLine = 16 << 10
+// maxLine bounds a line of a manifest: the longest path that a system takes and the longest text of
+// a symbolic link, four characters for each byte.
+const maxLine = 40 << 10
 
 // maxEntries bounds what is kept of a manifest: a broker has some hundred thousand files.
 const maxEntries = 20_000_000
@@ -44,7 +51,7 @@ type Bad struct {
 func (b *Bad) Error() string { return fmt.Sprintf("line %d: %s", b.Number, b.Why) }
 
 // Parse reads a manifest. Lines that begin with # and empty ones are no entries, as for
-// sha256sum; "sha256sum --binary" marks names with a star, which is not part of them.
+// sha256sum, but for those that Other describes; "sha256sum --binary" marks names with a star, which is not part of them.
 //
 // The error is a *Bad for the first line that is no entry, or a failed read.
 func Parse(r io.Reader) ([]Entry, error) {
@@ -55,10 +62,16 @@ func Parse(r io.Reader) ([]Entry, error) {
 	for s.Scan() {
 		number++
 		line := s.Text()
-		if line == "" || line[0] == '#' {
+		rest, other := strings.CutPrefix(line, otherPrefix)
+		if line == "" || line[0] == '#' && !other {
 			continue
 		}
-		e, why := parseLine(line)
+		e, why := Entry{}, ""
+		if other {
+			e, why = parseOther(rest)
+		} else {
+			e, why = parseLine(line)
+		}
 		if why != "" {
 			return nil, &Bad{number, why}
 		}

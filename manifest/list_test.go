@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,7 @@ const sum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 func TestLinesComeBack(t *testing.T) {
 	for _, name := range []string{"a", "t-0/00000000000000000000.log", "two words", " leading", "back\\slash", "new\nline", "cr\rname", "#hash", "*star", "\xff\xfe", "\\n"} {
-		e := Entry{name, sum}
+		e := Entry{Path: name, SHA256: sum}
 		got, err := Parse(strings.NewReader(e.Line() + "\n"))
 		if err != nil || len(got) != 1 || got[0] != e {
 			t.Errorf("%q: %q comes back as %v, %v", name, e.Line(), got, err)
@@ -36,7 +37,7 @@ func TestSha256sumAgrees(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		list.WriteString(Entry{name, sum}.Line() + "\n")
+		list.WriteString(Entry{Path: name, SHA256: sum}.Line() + "\n")
 	}
 	check := exec.Command(tool, "-c", "--strict")
 	check.Dir, check.Stdin = dir, bytes.NewReader(list.Bytes())
@@ -62,6 +63,7 @@ func TestBadLines(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sum + "  a\n"))
+	f.Add([]byte("#kafsck \"a\" symbolic-link \"\\xff\"\n#kafsck `b` empty-folder\n"))
 	f.Add([]byte(`\` + sum + "  a\\n\\\\\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		entries, err := Parse(bytes.NewReader(b))
@@ -75,4 +77,27 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOthers: what is no file stands in comments, whatever bytes its name and its target have.
+func TestOthers(t *testing.T) {
+	for _, e := range []Entry{
+		{Path: "t-0/x", Other: linkTo("../y")},
+		{Path: "a\nb\xff\"\\", Other: linkTo(" \r\x00")},
+		{Path: "p", Other: special(fs.ModeNamedPipe)}, {Path: "c", Other: special(fs.ModeDevice | fs.ModeCharDevice)},
+		{Path: "t-1", Other: emptyFolder},
+	} {
+		line := e.Line()
+		if got, err := Parse(strings.NewReader(line + "\n")); err != nil || len(got) != 1 || got[0] != e || line[0] != '#' || strings.ContainsAny(line, "\n\r\x00") {
+			t.Errorf("%q: %q, %v", line, got, err)
+		}
+	}
+	for _, bad := range []string{`#kafsck t-0 socket`, `#kafsck "t-0"`, `#kafsck "t-0" `, `#kafsck "" socket`, `#kafsck "t" symbolic-link x`, `#kafsck "t socket`} {
+		if got, err := Parse(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q: %q", bad, got)
+		}
+	}
+	if got, err := Parse(strings.NewReader("# kafsck\n#kafsckx\n")); err != nil || len(got) != 0 {
+		t.Error(got, err)
+	}
 }

@@ -23,6 +23,8 @@ type File struct {
 	ModTime time.Time // of a regular file
 	// Odd is empty for a regular file, else what it is instead: it is never opened.
 	Odd string
+	// Other says the same as a list has it; "" of a regular file.
+	Other Other
 }
 
 // ErrChanging says that a file was written to while it was read: its checksum is that of
@@ -32,12 +34,19 @@ var ErrChanging = errors.New("it changed while it was read")
 // Files lists what is below dir, sorted by path, directories left out. failed is told of
 // each directory or entry that could not be looked at; the rest is listed all the same.
 func Files(fsys rofs.FS, dir string, failed func(name string, err error)) []File {
+	return slices.DeleteFunc(Tree(fsys, dir, failed), func(f File) bool { return f.Other.EmptyFolder() })
+}
+
+// Tree is Files, with the directories that have nothing in them.
+func Tree(fsys rofs.FS, dir string, failed func(name string, err error)) []File {
 	var out []File
 	var walk func(string)
 	walk = func(dir string) {
 		entries, err := fsys.ReadDir(dir)
 		if err != nil {
 			failed(dir, err)
+		} else if len(entries) == 0 && dir != "." {
+			out = append(out, File{Path: dir, Odd: "an empty folder", Other: emptyFolder})
 		}
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
@@ -56,8 +65,13 @@ func Files(fsys rofs.FS, dir string, failed func(name string, err error)) []File
 				f.Size, f.ModTime = info.Size(), info.ModTime()
 			case mode&fs.ModeSymlink != 0:
 				f.Odd = "a symbolic link"
+				to, err := rofs.Readlink(fsys, name)
+				if err != nil {
+					failed(name, err)
+				}
+				f.Other = linkTo(to)
 			default:
-				f.Odd = "no regular file"
+				f.Odd, f.Other = "no regular file", special(mode)
 			}
 			out = append(out, f)
 		}

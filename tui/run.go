@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
@@ -63,10 +62,10 @@ type Crash struct {
 
 func (c *Crash) Error() string { return fmt.Sprint(c.Value) }
 
-// ErrClosed says that the terminal went away.
+// ErrClosed says that the terminal went away, or that the context ended.
 var ErrClosed = errors.New("the terminal was closed")
 
-// Run shows the browser until the user quits. Whatever happens, the terminal is given
+// Run shows the browser until the user quits or the context ends. Whatever happens, the terminal is given
 // back as it was. The error is that of Options.Open if the inputs could not be opened.
 func Run(ctx context.Context, opt Options) error {
 	quietterm.Restore()
@@ -82,16 +81,6 @@ func Run(ctx context.Context, opt Options) error {
 	}
 	p := tea.NewProgram(a, tea.WithContext(ctx), tea.WithAltScreen(), tea.WithInput(&watched{opt.In}), tea.WithOutput(opt.Out), tea.WithFPS(120), tea.WithoutSignalHandler())
 	a.send = p.Send
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP, syscall.SIGTERM)
-	defer signal.Stop(hangup)
-	go func() {
-		select {
-		case <-hangup:
-			p.Kill()
-		case <-ctx.Done():
-		}
-	}()
 	defer spareThreads()()
 	_, err := p.Run()
 	cancel()

@@ -88,6 +88,14 @@ func (d *dirFS) stat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+func (d *dirFS) readlink(name string) (string, error) {
+	to, err := d.root.Readlink(filepath.FromSlash(name))
+	if err != nil {
+		return "", pathError("readlink", name, err)
+	}
+	return to, nil
+}
+
 // osFile hides the writing methods of os.File, although its descriptor could not write anyway.
 type osFile struct {
 	f    *os.File

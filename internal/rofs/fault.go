@@ -73,6 +73,13 @@ func (w *faultFS) stat(name string) (fs.FileInfo, error) {
 	return Stat(w.fsys, name)
 }
 
+func (w *faultFS) readlink(name string) (string, error) {
+	if err := w.ask("readlink", name, 0, 0); err != nil {
+		return "", err
+	}
+	return Readlink(w.fsys, name)
+}
+
 type faultEntry struct {
 	fs.DirEntry
 	w    *faultFS

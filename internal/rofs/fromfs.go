@@ -60,6 +60,14 @@ func (w wrapFS) stat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+func (w wrapFS) readlink(name string) (string, error) {
+	to, err := fs.ReadLink(w.fsys, name)
+	if err != nil {
+		return "", pathError("readlink", name, err)
+	}
+	return to, nil
+}
+
 // readerFile reads at positions from one value and closes another.
 type readerFile struct {
 	io.ReaderAt

@@ -53,6 +53,19 @@ func Stat(fsys FS, name string) (fs.FileInfo, error) {
 	return info, err
 }
 
+// linkReader is an FS that can read symbolic links.
+type linkReader interface {
+	readlink(name string) (string, error)
+}
+
+// Readlink returns where a symbolic link leads, as it is written; it follows nothing.
+func Readlink(fsys FS, name string) (string, error) {
+	if l, ok := fsys.(linkReader); ok {
+		return l.readlink(name)
+	}
+	return "", &fs.PathError{Op: "readlink", Path: name, Err: errors.ErrUnsupported}
+}
+
 // Close releases what fsys holds open (the directory handle of [Dir]). Files opened before stay
 // usable; the FS does not.
 func Close(fsys FS) error {

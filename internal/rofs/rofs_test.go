@@ -272,7 +272,7 @@ func TestSnapshot(t *testing.T) {
 // TestNothingWrites holds the package's own sources to its promise: of package os only these names
 // occur, and os.Root is used through Lstat, Open, Stat and Close alone.
 func TestNothingWrites(t *testing.T) {
-	allowed := []string{"os.OpenRoot", "os.Root", "os.File", "root.Lstat", "root.Open", "root.Stat", "root.Close"}
+	allowed := []string{"os.OpenRoot", "os.Root", "os.File", "root.Lstat", "root.Readlink", "root.Open", "root.Stat", "root.Close"}
 	sources, err := filepath.Glob("*.go")
 	must(t, err)
 	seen := 0

@@ -90,7 +90,11 @@ func (x *run) runInPlace(ctx context.Context) (*Done, error) {
 		return nil, err
 	}
 	if journals != nil {
-		if _, err := x.finishMoves(ctx, journals, func() error { return unchanged(ctx, journals, goOn) }); err != nil {
+		began, err := x.finishMoves(ctx, journals, func() error { return unchanged(ctx, journals, goOn) })
+		if _, no := errors.AsType[*Refused](err); err != nil && !began && !no {
+			err = halfwayOf(err, journals) // where the earlier run was stopped
+		}
+		if err != nil {
 			return nil, err
 		}
 		for _, j := range journals {
@@ -119,7 +123,7 @@ func (x *run) runInPlace(ctx context.Context) (*Done, error) {
 func (x *run) dropBackups(written []*root, made []string, err error) error {
 	for _, r := range written { // all journals first: with one missing nothing is ever moved
 		if removeErr := removeAll(x.sys, filepath.Join(x.backup(r), journalName)); removeErr != nil {
-			return fmt.Errorf("%w (and %s could not be removed: %v)", err, filepath.Join(x.backup(r), journalName), removeErr)
+			return &leftover{err, fmt.Sprintf("and %s could not be removed: %v", filepath.Join(x.backup(r), journalName), removeErr)}
 		}
 	}
 	for _, r := range written {
@@ -131,10 +135,10 @@ func (x *run) dropBackups(written []*root, made []string, err error) error {
 		old, lookErr := exists(filepath.Join(dir, oldFolder))
 		switch {
 		case !slices.Contains(made, dir) || old || lookErr != nil:
-			err = fmt.Errorf("%w (what an earlier run had made stays in %s)", err, dir)
+			err = &leftover{err, fmt.Sprintf("what an earlier run had made stays in %s", dir)}
 		default:
 			if removeErr := removeAll(x.sys, dir); removeErr != nil {
-				err = fmt.Errorf("%w (and %s could not be removed: %v)", err, dir, removeErr)
+				err = &leftover{err, fmt.Sprintf("and %s could not be removed: %v", dir, removeErr)}
 			}
 		}
 	}
@@ -147,11 +151,44 @@ type halfway struct {
 	backups []string
 }
 
-func (h *halfway) Error() string {
-	return fmt.Sprintf("%v; stopped half-way, do not start the broker: the same command goes on, and kafsck repair undo %s goes back", h.err, h.backups[0])
+func (h *halfway) Error() string { return fmt.Sprintf("%v; stopped half-way, %s", h.err, h.ways()) }
+
+func (h *halfway) ways() string {
+	return fmt.Sprintf("do not start the broker: the same command goes on, and kafsck repair undo %s goes back", h.backups[0])
+}
+
+// Left says what is left where a signal ended the run.
+func (h *halfway) Left() string {
+	return "the repair is half-way, " + h.ways()
 }
 
 func (h *halfway) Unwrap() error { return h.err }
+
+func halfwayOf(err error, list []*journal) *halfway {
+	h := &halfway{err: err}
+	for _, j := range list {
+		h.backups = append(h.backups, j.dir)
+	}
+	return h
+}
+
+// leftover is what ended a run before it moved anything, with what could not be removed, or was not
+// its own to remove.
+type leftover struct {
+	err  error
+	what string
+}
+
+func (l *leftover) Error() string { return fmt.Sprintf("%v (%s)", l.err, l.what) }
+func (l *leftover) Unwrap() error { return l.err }
+
+// Left says what is left where a signal ended the run.
+func (l *leftover) Left() string {
+	if more, ok := l.err.(*leftover); ok {
+		return more.Left() + "; " + l.what
+	}
+	return "nothing was changed; " + l.what
+}
 
 // journals reads those of a run that was stopped. nil: none was, or it was stopped before it
 // moved anything.
@@ -354,11 +391,7 @@ func (x *run) finishMoves(ctx context.Context, list []*journal, look func() erro
 	if _, ok := errors.AsType[*Refused](err); ok || err == nil || !began {
 		return began, err
 	}
-	h := &halfway{err: err}
-	for _, j := range list {
-		h.backups = append(h.backups, j.dir)
-	}
-	return began, h
+	return began, halfwayOf(err, list)
 }
 
 // withLocks holds the locks of the log directories meanwhile, so that no broker starts in the

@@ -89,7 +89,7 @@ func undo(ctx context.Context, sys system, path string) (*Undone, error) {
 		return nil
 	})
 	if err != nil {
-		if _, ok := errors.AsType[*Refused](err); ok || !began {
+		if _, ok := errors.AsType[*Refused](err); ok || !began && !slices.ContainsFunc(list, func(j *journal) bool { return j.State != stateDone }) {
 			return nil, err
 		}
 		return nil, &undoHalfway{err, first.dir}
@@ -177,8 +177,11 @@ type undoHalfway struct {
 	dir string
 }
 
-func (u *undoHalfway) Error() string {
-	return u.err.Error() + "; the undo was stopped half-way, do not start the broker: kafsck repair undo " + u.dir + " goes on"
+func (u *undoHalfway) Error() string { return u.err.Error() + "; " + u.Left() }
+
+// Left says what is left where a signal ended the run.
+func (u *undoHalfway) Left() string {
+	return "the undo was stopped half-way, do not start the broker: kafsck repair undo " + u.dir + " goes on"
 }
 
 func (u *undoHalfway) Unwrap() error { return u.err }
@@ -222,7 +225,7 @@ func findJournal(path string) (*journal, error) {
 	switch len(found) {
 	case 0:
 		if stopped != "" {
-			return nil, refused("%s was not repaired in place: %s has no %s, as a run leaves it that was stopped before it moved anything. The same repair apply begins anew; nothing was changed", path, stopped, journalName)
+			return nil, refused("%s was not repaired in place: %s has no %s, as a run leaves it that was stopped before it moved anything. There is nothing to go back to: the same repair apply begins anew, or remove that folder; nothing was changed", path, stopped, journalName)
 		}
 		return nil, refused("%s was not repaired in place: there is no journal in it and none beside it (DIR.kafsck-ID/%s)", path, journalName)
 	case 1:
