@@ -59,20 +59,20 @@ type Action struct {
 
 // The acts.
 const (
-	ActTruncate         = "truncate"          // of a .log: what stands behind Position is gone at once
-	ActDelete           = "delete"            // the file is removed at once
-	ActRename           = "rename"            // of a .swap file to its final name
-	ActMarkDeleted      = "mark-deleted"      // renamed to .deleted, removed after file.delete.delay.ms
-	ActRecover          = "recover-segment"   // every batch is read, the three indexes are built anew
-	ActRebuildIndex     = "rebuild-index"     // a .index that was missing or refused
-	ActRebuildTimeIndex = "rebuild-timeindex" // a .timeindex, likewise
-	ActRebuildTxnIndex  = "rebuild-txnindex"  // a .txnindex, likewise
-	ActWriteSnapshot    = "write-snapshot"    // of the producers' state
-	ActDeleteSnapshot   = "delete-snapshot"
-	ActRewriteEpochs    = "rewrite-epochs" // leader-epoch-checkpoint
-	ActSplit            = "split"          // a segment whose offsets span more than 2^31 - 1
-	ActCreateSegment    = "create-segment" // an empty one
-	ActRenameStray      = "rename-stray"   // the directory itself
+	ActTruncate        = "truncate"         // of a .log: what stands behind Position is gone at once
+	ActDelete          = "delete"           // the file is removed at once
+	ActRename          = "rename"           // of a .swap file to its final name
+	ActMarkDeleted     = "mark-deleted"     // renamed to .deleted, removed after file.delete.delay.ms
+	ActRecover         = "recover-segment"  // every batch is read, the three indexes are built anew
+	ActRebuildIndex    = "rebuild-index"    // a .index that was missing or refused
+	ActCreateTimeIndex = "create-timeindex" // an empty one that was missing; only a recovery of its segment fills it
+	ActRebuildTxnIndex = "rebuild-txnindex" // a .txnindex that was refused
+	ActWriteSnapshot   = "write-snapshot"   // of the producers' state
+	ActDeleteSnapshot  = "delete-snapshot"
+	ActRewriteEpochs   = "rewrite-epochs" // leader-epoch-checkpoint
+	ActSplit           = "split"          // a segment whose offsets span more than 2^31 - 1
+	ActCreateSegment   = "create-segment" // an empty one
+	ActRenameStray     = "rename-stray"   // the directory itself
 )
 
 // LoadedSegment is a segment of the log after the load.

@@ -63,7 +63,7 @@ func (l *loader) sanityCheck(s *modelSegment, newTimeIndex bool) error {
 			return err
 		}
 		x.f.resize(0)
-		l.act(Action{Action: ActRebuildTimeIndex, File: x.f.name, Why: x.f.name + " is missing: Kafka makes an empty one and does not build it."})
+		l.act(Action{Action: ActCreateTimeIndex, File: x.f.name, Why: "it is missing: Kafka makes an empty one, and fills it only where it reads the whole segment."})
 	}
 	return l.checkTxnIndex(s)
 }

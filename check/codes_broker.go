@@ -1,5 +1,9 @@
 package check
 
+// rebuildNode is how a node gets its metadata log from the quorum again. Whoever never votes may lose all
+// of it (KIP-595: observers); what a voter loses with it its entry voter-lost-state says.
+const rebuildNode = "If it only is a broker: stop it, move its __cluster_metadata-0 away, start it. A voter forgets its vote with that directory: see kafsck explain voter-lost-state first, and never do two at a time."
+
 // logDirCodes are about the files of a log directory and of a whole broker.
 var logDirCodes = []Code{
 	{Code: "watermark-file-malformed", Plan: warning, Scope: ScopeLogDir, Severities: severities(warning, damage), When: "a warning where lines are only repeated",
@@ -27,21 +31,21 @@ var logDirCodes = []Code{
 		Meaning: "meta.properties is absent, empty, or lacks the node id or the cluster id.",
 		How:     "Deleted to free space, not restored, a disk that was formatted for another use.",
 		Kafka:   "In KRaft mode the broker refuses to start. With ZooKeeper it takes a new id, and all its partitions are under-replicated.",
-		Do:      "With another disk of the broker among the PATHs kafsck repair plan writes it, with your word. Else move what is left of the file aside and write node.id and cluster.id: kafsck check names those that it knows."},
+		Do:      "With another disk of the broker among the PATHs kafsck repair plan writes it, with your word. Else take the lines from outside and write them into a new file: node.id from server.properties, cluster.id from meta.properties of any other node of the cluster. kafsck check names those that the inputs tell."},
 	{Code: "meta-properties-malformed", Scope: ScopeLogDir, Severities: severities(damage), Meaning: "meta.properties cannot be parsed: an unknown version, a number or an id that is none.",
 		How:   "An edit by hand, damage.",
 		Kafka: "Refuses to start, or takes the log directory offline where others are sound.",
-		Do:    "kafsck dump shows what is wrong. Write the file anew as for meta-properties-missing: kafsck check names the ids that it knows."},
+		Do:    "kafsck dump shows what is wrong. Write the file anew as for meta-properties-missing; kafsck check names the ids that the inputs tell."},
 	{Code: "quorum-state", Scope: ScopeLogDir, Severities: severities(warning, damage), When: "a warning where it is only older than the metadata log",
 		Meaning: "quorum-state is malformed, or names an older epoch than the metadata log.",
 		How:     "A power cut; a file restored from another time.",
 		Kafka:   "An empty or malformed file aborts the start. An older epoch is logged, and the log's epoch is used.",
-		Do:      "Do not delete it from a voter without thought: a voter that forgets its vote may vote twice in one epoch. Rebuild the node's metadata directory from the quorum instead."},
+		Do:      "A node that only is a broker never votes: move the file away in the copy that will be started. A voter forgets its vote with the file, and with __cluster_metadata-0 around it, and may vote twice in one epoch: kafsck explain voter-lost-state says when it may be started without."},
 	{Code: "metadata-log-damaged", Scope: ScopeLogDir, Severities: severities(warning, damage), When: "a warning where nothing but records are missing, and a whole snapshot reaches behind them",
 		Meaning: "Parts of the cluster metadata log cannot be read, or are missing between two batches.",
 		How:     "Bit rot, a lost write, a segment that was deleted by hand or emptied, a bad copy.",
 		Kafka:   "The node does not start, or stops when it replays that part; as a voter it may cut its log there and fetch again. Missing records are not noticed.",
-		Do:      "Rebuild the node's metadata directory from the quorum; look at the other nodes first.",
+		Do:      "Look at the other nodes first, then let this one fetch the metadata anew. " + rebuildNode,
 	},
 	{Code: "foreign-directory", Plan: damage, Scope: ScopeLogDir, Severities: severities(damage), Meaning: "A directory in the log directory is not named TOPIC-PARTITION.",
 		How:   "lost+found of a fresh volume, a backup, a mount point.",
@@ -65,11 +69,11 @@ var comparisonCodes = []Code{
 		Meaning: "Two replicas hold different records at the same offsets.",
 		How:     "An unclean election, a truncation to the high watermark on old versions, a damaged epoch file.",
 		Kafka:   "A follower that notices by its epochs truncates to the point where the logs part; one that does not keeps its own records for good.",
-		Do:      "kafsck diff shows each range; kafsck loss what is lost with it. kafsck repair plan cuts a copy where it can be told which line rules, with your word: export first."},
+		Do:      "kafsck diff shows each range; kafsck loss what is lost with it. Save what only one side has (kafsck export --lost) before a copy is cut: kafsck repair plan prints the command for it."},
 	{Code: "acked-records-only-on", Scope: ScopeCase, Severities: severities(loss), Meaning: "Records that had been committed are gone from the leader's log and survive on some copies only.",
 		How:   "An unclean election, a cut at the high watermark (KIP-101).",
 		Kafka: "A holder that starts as a follower truncates them.",
-		Do:    "Keep the holders stopped and save their logs; kafsck loss names offsets, proof and holders."},
+		Do:    "Keep the holders stopped and save what they alone have (kafsck export --lost); kafsck loss names offsets, proof and holders."},
 	{Code: "replica-ahead-of-leader", Scope: ScopeCase, Severities: severities(loss), Meaning: "A follower holds more records than the leader, in the leader's own newest epoch.",
 		How:   "The leader lost its tail in a crash, or a crashed leader was elected again.",
 		Kafka: "The follower cuts its log to the leader's end; old versions stop with a fatal error instead.",

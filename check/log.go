@@ -69,6 +69,8 @@ func tornTail(v *view, a replica.Anomaly) verdict {
 func zeroTail(v *view, a replica.Anomaly) verdict {
 	size, flushed := a.Position+a.Length, v.log.RecoveryPoint
 	switch {
+	case v.cutsOff(a):
+		return verdict{"zero-tail", damage}
 	case v.marker(), v.lacks != "", v.log.State == replica.Live && !v.last(a.Segment):
 		return verdict{"zero-tail", warning}
 	case flushed != nil && *flushed >= v.end && size%100 != 0 && size%1024 != 0:
@@ -95,6 +97,9 @@ func checksum(v *view, a replica.Anomaly) verdict {
 func zeroHole(v *view, a replica.Anomaly) verdict {
 	explained := a.From < 0 || v.s.Compacted || v.log.Sparse // no offset is missing, or the cleaner took it
 	if explained && a.Position+a.Length == v.log.Segments[a.Segment].Log.Size && !v.last(a.Segment) {
+		if v.cutsOff(a) {
+			return verdict{"zero-tail", damage}
+		}
 		return verdict{"zero-tail", warning}
 	}
 	return verdict{"log-bytes-zeroed", damage}
@@ -221,6 +226,11 @@ func Log(l *replica.Log, s Subject) []finding.Finding {
 			out = merge(out, f)
 		}
 	}
+	for i := range out {
+		if len(out[i].Places) <= maxPlaces { // the evidence tells of all
+			out[i].Places = nil
+		}
+	}
 	return out
 }
 
@@ -242,6 +252,7 @@ func merge(list []finding.Finding, f finding.Finding) []finding.Finding {
 				o.Ranges = append(o.Ranges, r)
 			}
 		}
+		o.Places = append(o.Places, f.Places...)
 		return list
 	}
 	return append(list, f)
@@ -363,9 +374,16 @@ func (v *view) finding(r rule, d verdict, n int, list []replica.Anomaly) finding
 	cut := v.cutBy()
 	slices.SortStableFunc(list, func(a, b replica.Anomaly) int { return v.weight(b, cut) - v.weight(a, cut) })
 	for i, a := range list {
+		if d.code == "zero-tail" && a.Kind == replica.ZeroHole {
+			a.From, a.To = -1, -1 // no offset is missing there
+			if i == 0 {
+				f.At.From, f.At.To = -1, -1
+			}
+		}
 		if d.severity > note && a.From >= 0 && a.To > a.From {
 			f.Ranges = append(f.Ranges, finding.Range{From: a.From, To: a.To})
 		}
+		f.Places = append(f.Places, finding.Place{File: v.file(a), Position: a.Position, Length: a.Length, From: a.From, To: a.To})
 		if i >= maxPlaces {
 			continue
 		}
@@ -381,9 +399,7 @@ func (v *view) finding(r rule, d verdict, n int, list []replica.Anomaly) finding
 		f.Evidence = append(f.Evidence, says("%s: records of this copy are gone", v.lacks))
 		f.At.From, f.At.To = v.end, pastEnd(v.log)
 	}
-	if d.code == "torn-tail" && v.marker() && v.last(first.Segment) {
-		f.Kafka, f.Next = v.tornBehindMarker(first)
-	}
+	v.tailFate(&f, first)
 	return f
 }
 

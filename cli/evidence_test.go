@@ -43,6 +43,9 @@ func illSaid(l map[string]any) string {
 
 // TestEvidenceOfCases: what the evidence of some cases says, word for word.
 func TestEvidenceOfCases(t *testing.T) {
+	if testing.Short() {
+		return // the words of check, which TestDamagedCases runs
+	}
 	dir := fixture.Unpack(t, "cases")
 	for id, want := range map[string][]string{
 		"BR-26a": {"offsets 10–14: checksum mismatch: inner message 3 crc at decompressed byte 147: expected 0xb5b2feb3, found 0xb5b3feb3"},

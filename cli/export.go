@@ -110,7 +110,8 @@ after an error or an interrupt there is no file.
 
 ` + whereHelp() + strings.TrimPrefix(pathHelp, "\n\n") + exitHelp(
 			"0  exported all that was asked for",
-			"1  something is damaged, or lost without a copy here, and was not exported; all the rest was",
+			"1  something is damaged, missing, or lost without a copy here, or with --committed its",
+			"   transaction's end is not known, and was not exported; all the rest was",
 			"2  something could not be read, or of a partition nothing can be told: then nothing is written (3: both)",
 			"4  the output exists, or lies below a PATH"),
 		Example: `  kafsck export copies/broker-2/orders-0 > orders-0.jsonl
@@ -188,6 +189,9 @@ func runExport(ctx context.Context, a *app, cmd *cobra.Command, args []string, o
 	}
 	t := &exportTarget{app: a, format: o.format, redact: o.redact}
 	defer t.discard()
+	if o.out != "" {
+		a.left = nothingWritten
+	}
 	if err := t.open(o.out, inputs); err != nil {
 		return err
 	}
@@ -303,13 +307,14 @@ func (x *exporter) nothing(err error) error {
 func (x *exporter) finish() error {
 	a := x.app
 	for _, p := range x.text.List {
-		if p.SkippedN > 0 || p.Against != nil && p.Against.NoCopy+p.Against.Untold > 0 {
+		if p.SkippedN+p.MissingN+p.Undecided.Records+p.Overlaps.Records > 0 || p.Against != nil && p.Against.NoCopy+p.Against.Untold > 0 {
 			a.fail(exitFindings)
 		}
 	}
 	if err := x.target.commit(x); err != nil {
 		return x.nothing(err)
 	}
+	a.finished = true
 	switch {
 	case a.quiet:
 		return nil

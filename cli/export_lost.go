@@ -90,6 +90,7 @@ func (x *exporter) lostOf(ctx context.Context, p *incident.Partition, out *repor
 	for i := range p.Losses {
 		l := &p.Losses[i]
 		if len(x.o.grades) > 0 && !slices.Contains(x.o.grades, l.Committed) {
+			x.text.OtherGrades.Add(l)
 			continue
 		}
 		c, remote := holderOf(p, l)

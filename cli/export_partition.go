@@ -71,7 +71,7 @@ func (x *exporter) partition(ctx context.Context, p *incident.Partition) error {
 			out.Tail += an.Length
 		}
 	}
-	src.From, src.To = out.From, out.To
+	src.From, src.To, src.Overlaps = out.From, out.To, true
 	return x.write(p, out, src.Records(ctx), src)
 }
 
@@ -103,6 +103,9 @@ func (x *exporter) copyOf(p *incident.Partition) (c *incident.Copy, why string, 
 			if c.Broker == *l {
 				if c.Err != nil {
 					return nil, "", fmt.Errorf("%s: %w", c.Dir, c.Err)
+				}
+				if slices.ContainsFunc(p.Copies, func(o *incident.Copy) bool { return o.Extra && o.Broker == c.Broker }) {
+					return c, "of the two directories of broker " + c.Broker.Name + " the newer one, kafsck diff compares them", nil
 				}
 				if len(readable) == 1 {
 					return c, "the only replica here", nil
@@ -154,12 +157,17 @@ func (x *exporter) hanging(ctx context.Context, p *incident.Partition) func(c *i
 	}
 }
 
+// compacted: offsets may be missing in the copy without anything being lost.
+func compacted(p *incident.Partition, c *incident.Copy) bool {
+	return p.Ruling.Policy == "compact" || c.Log.Sparse
+}
+
 func (x *exporter) source(p *incident.Partition, c *incident.Copy, hanging func(*incident.Copy) func(producer, first int64) bool) *export.Source {
 	at := export.Place{Partition: p.Name, TopicID: p.TopicID, Broker: -1, BrokerName: c.Broker.Name}
 	if c.Broker.Known {
 		at.Broker = c.Broker.ID
 	}
-	return &export.Source{Log: c.Log, At: at, Hanging: hanging(c)}
+	return &export.Source{Log: c.Log, At: at, Hanging: hanging(c), Compacted: compacted(p, c)}
 }
 
 // keeps tells whether a record is exported. Offsets were chosen before.
@@ -170,7 +178,7 @@ func (x *exporter) keeps(r *export.Record) bool {
 		return false
 	case !o.times.meets(r.Timestamp, r.Timestamp) || !o.epochs.meets(r.LeaderEpoch):
 		return false
-	case o.committed && (r.Control || r.State != export.None && r.State != export.Committed):
+	case o.committed && (r.Control || r.State != export.None && r.State != export.Committed && r.State != export.Unknown):
 		return false
 	}
 	return x.where.keeps(r)
@@ -184,6 +192,9 @@ func (x *exporter) write(p *incident.Partition, out *report.ExportedPartition, r
 	}
 	for _, s := range sources {
 		s.Skipped = func(k export.Skipped) { x.skipped(w, out, k) }
+		if !x.o.lost && !s.Compacted {
+			s.Missing = func(from, to int64) { x.missing(w, out, from, to) }
+		}
 	}
 	for r, err := range records {
 		if err != nil {
@@ -193,10 +204,17 @@ func (x *exporter) write(p *incident.Partition, out *report.ExportedPartition, r
 			out.Filtered++
 			continue
 		}
+		if x.o.committed && r.State == export.Unknown {
+			out.Undecided.Add(r.Offset)
+			continue
+		}
 		if err := w.Write(r); err != nil {
 			return fmt.Errorf("writing the result: %w", err)
 		}
 		out.Records++
+		if r.Overlaps {
+			out.Overlaps.Add(r.Offset)
+		}
 		out.States[string(r.State)]++
 		if r.Control {
 			out.Control++
@@ -214,6 +232,16 @@ func (x *exporter) write(p *incident.Partition, out *report.ExportedPartition, r
 		x.lines.Exported(out)
 	}
 	return w.end(x, out)
+}
+
+func (x *exporter) missing(w *exportWriter, out *report.ExportedPartition, from, to int64) {
+	out.Lacks(from, to)
+	if w.json != nil {
+		w.json.Missing(out, from, to)
+	}
+	if x.lines != nil {
+		x.lines.Missing(out, from, to)
+	}
 }
 
 func (x *exporter) skipped(w *exportWriter, out *report.ExportedPartition, k export.Skipped) {

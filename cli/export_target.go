@@ -56,6 +56,9 @@ func (t *exportTarget) open(name string, inputs []string) error {
 		t.file, err = outfile.Create(name)
 	}
 	if errors.Is(err, outfile.ErrExists) {
+		if info, e := os.Stat(name); e == nil && info.IsDir() {
+			return &failure{exitRefused, fmt.Errorf("%s is not empty: name a new folder, or an empty one; nothing was written", name)}
+		}
 		return &failure{exitRefused, fmt.Errorf("%s exists; nothing was written", name)}
 	}
 	return err

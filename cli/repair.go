@@ -105,6 +105,7 @@ func runRepairEpochs(ctx context.Context, a *app, cmd *cobra.Command, args []str
 	if info, err := os.Stat(args[0]); err == nil && !info.IsDir() {
 		return usagef("%s is a file: the checkpoint belongs to a partition directory", args[0])
 	}
+	a.left = nothingWritten
 	inputs := slices.Concat(args, o.with)
 	var keepOut []string
 	for _, in := range inputs {
@@ -212,6 +213,8 @@ func repairEpochsCase(ctx context.Context, a *app, cmd *cobra.Command, c *logdir
 		}
 		if err := t.write(o, append(keepOut, around(c)...), files); err != nil {
 			stop = outcome(err)
+		} else {
+			ctx = a.written(ctx)
 		}
 	}
 	return a.printRepairedEpochs(ctx, s, files, append(aside, unread...), stop, o.out)

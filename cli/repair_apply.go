@@ -46,7 +46,9 @@ is confirmed: with --only or --confirm, or in the plan.
 DIR must not exist, and must lie in no input. Inputs are opened read-only and never
 changed, but with --in-place: that moves the originals into a folder beside each root,
 which must be on the same file system, with a journal; repair undo goes back. Killed at
-any moment, the same command goes on, and repair undo goes back.` + exitHelp(
+any moment, the same command goes on, and repair undo goes back; killed before the
+first file was moved, nothing was changed. A signal (SIGINT, SIGTERM, SIGHUP) says
+what is left.` + exitHelp(
 			"0  done: the result is as the plan promises",
 			"1  the result is not as the plan promises, or a part of the plan is not done",
 			"2  something could not be read or written: --resume goes on",
@@ -117,6 +119,10 @@ func runRepairApply(ctx context.Context, a *app, cmd *cobra.Command, name string
 			return usagef("%v", err)
 		}
 	}
+	a.left = nothingWritten
+	if o.inPlace {
+		a.left = nothingChanged
+	}
 	began := time.Now()
 	bar := &applyProgress{app: a}
 	done, err := apply.Run(ctx, plan, apply.Options{Out: o.out, KeepOut: stillThere(plan.Paths), Link: o.link, Resume: o.resume, InPlace: o.inPlace, Kafsck: version(), Progress: bar.at})
@@ -124,6 +130,7 @@ func runRepairApply(ctx context.Context, a *app, cmd *cobra.Command, name string
 	if err != nil {
 		return applyFailure(ctx, err)
 	}
+	a.written(ctx)
 	if !done.Complete() {
 		a.fail(exitFindings)
 	}

@@ -15,6 +15,7 @@ import (
 	"kafsck/incident"
 	"kafsck/logdir"
 	"kafsck/repair"
+	"kafsck/repair/apply"
 	"kafsck/report"
 )
 
@@ -23,6 +24,7 @@ type repairPlanOptions struct {
 	judge      judgeOptions
 	kafka      versionFlag
 	only, skip []string
+	confirm    []string
 	truncate   []string
 	cutEpoch   []string
 	rescan     []string
@@ -59,8 +61,8 @@ word too. --rescan lowers the recovery point and takes the clean marker away.
 --out writes the plan as a document to review and edit. It rests on the SHA-256 of
 every file of the directories that it mends: repair apply refuses when one of them
 has changed.` + pathHelp + exitHelp(
-			"0  nothing to do",
-			"1  a plan with work in it",
+			"0  nothing to do, and nothing is wrong",
+			"1  a plan with work in it, or findings that no repair of files mends",
 			"2  something could not be read (3: both)",
 			"4  refused: a broker runs on a directory, a file changed while it was read, PLAN.json exists or lies below a PATH"),
 		Example: `  kafsck repair plan copies/ --out plan.json
@@ -79,6 +81,8 @@ has changed.` + pathHelp + exitHelp(
 	f.StringArrayVar(&o.truncate, "truncate", nil, "plan to cut a log at an offset: `[BROKER:]TOPIC-PARTITION@OFFSET` (repeatable)")
 	f.StringArrayVar(&o.cutEpoch, "truncate-epoch", nil, "plan to cut a log where a leader epoch ends: `[BROKER:]TOPIC-PARTITION@EPOCH` (repeatable)")
 	f.StringArrayVar(&o.rescan, "rescan", nil, "plan to have a log read whole at the next start: `[BROKER:]TOPIC-PARTITION` (repeatable)")
+	f.StringSliceVar(&o.confirm, "confirm", nil, "belongs to repair apply")
+	_ = f.MarkHidden("confirm") // only so that whoever types it here is told where it belongs
 	f.Var(&o.level, "level", "how deep: batches or records")
 	f.StringVar(&o.out, "out", "", "write the plan to the new `FILE`")
 	f.BoolVar(&o.all, "all", false, "also what a broker mends at its next start, and leftovers that do no harm")
@@ -86,6 +90,10 @@ has changed.` + pathHelp + exitHelp(
 }
 
 func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []string, o *repairPlanOptions) error {
+	if cmd.Flags().Changed("confirm") {
+		return usagef("--confirm belongs to kafsck repair apply, which does what the plan says: this only plans. An action that waits for your word is confirmed there with --confirm ID, here with --only ID, or by \"confirmed\": true in the plan").
+			hint("kafsck repair apply PLAN --out DIR --confirm ID")
+	}
 	if report.Level(o.level) == report.LevelFiles {
 		return usagef("--level files: a plan rests on all batches; want batches or records")
 	}
@@ -96,6 +104,9 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	scans, err := o.rescans()
 	if err != nil {
 		return err
+	}
+	if o.out != "" {
+		a.left = nothingWritten
 	}
 	file, err := newPlanFile(o.out, args)
 	defer file.close()
@@ -116,12 +127,14 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	defer s.close()
 	notes := len(slices.DeleteFunc(slices.Clone(s.findings), func(f finding.Finding) bool { return f.Severity > finding.Note }))
 	undecoded := false
+	var forks report.PlanForks
 	work := s.planning()
 	plan, err := repair.Build(ctx, s.inc, repair.BuildOptions{
 		Kafsck: version(), Kafka: broker.Version(o.kafka), KafkaNamed: cmd.Flags().Changed("kafka"), Now: time.Now(), All: o.all, Only: o.only, Skip: o.skip, Truncate: cuts, Rescan: scans, Findings: s.findings,
 		Typed: s.paths.Typed,
 		Seen: func(p *incident.Partition) {
 			work.seen(p)
+			forks.Add(p)
 			if bits := undecodedBits(p); bits != 0 {
 				a.fail(bits)
 				undecoded = true
@@ -138,12 +151,18 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	if err := work.end(ctx, err); err != nil {
 		return err
 	}
-	if len(plan.Actions) > 0 {
-		a.fail(exitFindings)
-	}
 	plan.Paths = args
+	if err := dropUnfit(plan); err != nil {
+		return err
+	}
 	if err := file.write(plan); err != nil {
 		return err
+	}
+	if len(plan.Actions) > 0 || plan.Findings() > 0 { // of a plan that is there
+		a.fail(exitFindings)
+	}
+	if o.out != "" {
+		ctx = a.written(ctx)
 	}
 	if a.json {
 		j := a.jsonWriter("repair plan")
@@ -159,8 +178,45 @@ func runRepairPlan(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	if a.quiet {
 		return nil
 	}
-	t := &report.RepairPlan{Plan: plan, Paths: s.paths, Scope: &s.scope, Out: o.out, Notes: notes, All: o.all, Level: report.Level(o.level), Undecoded: undecoded, Skipped: len(o.skip) > 0}
+	t := &report.RepairPlan{Plan: plan, Paths: s.paths, Scope: &s.scope, Out: o.out, Notes: notes, All: o.all, Level: report.Level(o.level), Undecoded: undecoded, Skipped: len(o.skip) > 0, Asked: o.asked(), Forks: forks}
 	return done(ctx, t.Print(a.stdout))
+}
+
+// asked are the flags that choose what is planned.
+func (o *repairPlanOptions) asked() []string {
+	var out []string
+	for _, f := range []struct {
+		name   string
+		values []string
+	}{{"--only", o.only}, {"--skip", o.skip}, {"--truncate", o.truncate}, {"--truncate-epoch", o.cutEpoch}, {"--rescan", o.rescan}} {
+		for _, v := range f.values {
+			out = append(out, f.name, v)
+		}
+	}
+	return out
+}
+
+// dropUnfit leaves actions out that repair apply would refuse, and tells of them: a plan is what can be
+// done.
+func dropUnfit(plan *repair.Plan) error {
+	for {
+		id, err := apply.Fits(plan)
+		if err == nil {
+			return nil
+		}
+		i := slices.IndexFunc(plan.Actions, func(a repair.Action) bool { return a.ID == id })
+		if i < 0 {
+			return &failure{exitBug, fmt.Errorf("the plan that was made cannot be carried out, which is a bug of kafsck: %w", err)}
+		}
+		a := plan.Actions[i]
+		for _, code := range a.Findings {
+			plan.Left = append(plan.Left, repair.Left{Code: code, Partition: a.Partition, Root: &a.Root, Why: fmt.Sprintf("the action that was planned for it cannot be carried out, which is a bug of kafsck (%v)", err),
+				Next: "Report it, with kafsck check --json of this directory."})
+		}
+		if err := plan.Select(nil, []string{id}); err != nil {
+			return err
+		}
+	}
 }
 
 // truncations are the cuts of --truncate and --truncate-epoch.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,8 +99,8 @@ func TestPlannedCases(t *testing.T) {
 		if len(want) > 0 || len(extra) > 0 {
 			t.Errorf("%s (%s): not planned: %v; planned without being offered: %v", c.ID, c.Situation, want, extra)
 		}
-		if (code == 1) != (len(p.Actions) > 0) {
-			t.Errorf("%s: exit code %d with %d actions", c.ID, code, len(p.Actions))
+		if (code == 1) != (len(p.Actions) > 0 || len(p.Left) > 0) {
+			t.Errorf("%s: exit code %d with %d actions and %d findings left", c.ID, code, len(p.Actions), len(p.Left))
 		}
 		for _, l := range p.Left {
 			if l.Why == "" || l.Next == "" {
@@ -112,6 +113,46 @@ func TestPlannedCases(t *testing.T) {
 				t.Errorf("%s: an action on quorum-state", c.ID)
 			}
 		}
+	}
+}
+
+// TestPlanReads: what a plan says of the bytes that the next start reads is what predict start says of the
+// result.
+func TestPlanReads(t *testing.T) {
+	t.Parallel()
+	dir := fixture.Unpack(t, "cases")
+	work := t.TempDir()
+	plan, out := filepath.Join(work, "plan.json"), filepath.Join(work, "out")
+	if code, _, errs := kafsck("repair", "plan", filepath.Join(dir, "BR-25b"), "--out", plan); code != 1 {
+		t.Fatal(errs)
+	}
+	if code, _, errs := kafsck("repair", "apply", plan, "--out", out); code != 0 {
+		t.Fatal(errs)
+	}
+	b, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := repair.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, errs := kafsck("predict", "start", "--json", out)
+	if errs != "" {
+		t.Fatal(errs)
+	}
+	read := int64(0)
+	for line := range strings.Lines(text) {
+		var l struct {
+			Type      string
+			ScanBytes int64
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && l.Type == "predicted-start" {
+			read += l.ScanBytes
+		}
+	}
+	if r := p.Actions[0].Reads; len(p.Actions) != 1 || r == nil || r.Bytes+r.Others != read || read == 0 {
+		t.Errorf("planned %+v, predicted %d bytes", r, read)
 	}
 }
 

@@ -51,7 +51,7 @@ and never changed; cluster metadata are not salvaged.
 
 --scan FILE looks for batches in any file or disk image.` + pathHelp + exitHelp(
 			"0  done: no gap, and every whole batch is in the result",
-			"1  done, and there are gaps, or whole batches that are not on the line; or the result is not as planned",
+			"1  done, and there are gaps, or whole batches that are not in the result; or it is not as planned",
 			"2  something could not be read (3: both)",
 			"4  refused: DIR exists or lies in an input, a broker runs on a PATH, a file changed; nothing was written"),
 		Example: `  kafsck salvage copies/
@@ -95,6 +95,9 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 		if err := apply.MayCreate(o.out, args); err != nil {
 			return applyFailure(ctx, err)
 		}
+	}
+	if o.out+o.plan != "" {
+		a.left = nothingWritten
 	}
 	file, err := newPlanFile(o.plan, args)
 	defer file.close()
@@ -145,11 +148,15 @@ func runSalvage(ctx context.Context, a *app, cmd *cobra.Command, args []string, 
 	if err := file.write(plan); err != nil {
 		return err
 	}
+	if o.plan != "" {
+		ctx = a.written(ctx)
+	}
 	t := &report.Salvage{Plan: plan, Paths: s.paths, Scope: &s.scope, File: o.plan, Args: args}
 	if o.out != "" {
 		if t.Done, err = a.applySalvage(ctx, plan, apply.Options{Out: o.out, Link: o.link, Resume: o.resume, KeepOut: args}); err != nil {
 			return err
 		}
+		ctx = a.written(ctx)
 	}
 	if a.json {
 		j := a.jsonWriter("salvage")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,6 +139,9 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 			return applyFailure(ctx, err)
 		}
 	}
+	if o.out+o.plan != "" {
+		a.left = nothingWritten
+	}
 	plan, err := newPlanFile(o.plan, keepOut)
 	defer plan.close()
 	if err != nil {
@@ -177,7 +181,10 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 			a.complain("%s", e)
 		}
 	}
-	t := &report.Carving{Carving: found, PlanFile: o.plan, Typed: args, WithOut: scanAgain(o, args)}
+	t := &report.Carving{Carving: found, PlanFile: o.plan, Typed: args, WithOut: scanAgain(cmd, o, args)}
+	t.Join = func(partition string, dirs []string) string {
+		return againOf(cmd, append(slices.Clone(args), dirs...))("salvage", "--partition", partition, "--out", "joined")
+	}
 	if why := file.changed(o.scan); why != "" {
 		found.KnownErrors = append(found.KnownErrors, logdir.PathError{Path: o.scan, Err: errors.New(why)})
 		a.fail(exitIncomplete)
@@ -185,6 +192,9 @@ func runSalvageScan(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 	if opt.Hash && len(found.Logs) > 0 {
 		if err := a.writeCarved(ctx, t, plan, o, keepOut); err != nil {
 			return err
+		}
+		if t.NotWritten == "" {
+			ctx = a.written(ctx)
 		}
 	} else {
 		t.PlanFile = ""
@@ -231,7 +241,7 @@ func (a *app) writeCarved(ctx context.Context, t *report.Carving, file *planFile
 // was searched.
 func carvedBits(t *repair.Carving) int {
 	bits := 0
-	if len(t.Logs) == 0 || t.Embedded+t.Lone+t.Loose+t.Damaged > 0 {
+	if len(t.Logs) == 0 || t.Embedded+t.Lone+t.Loose+t.Amid+t.Damaged > 0 {
 		bits |= exitFindings
 	}
 	for i := range t.Logs {
@@ -253,9 +263,9 @@ func carvedBytes(t *repair.Carving) int64 {
 	return n
 }
 
-// scanAgain is the command line that writes what was found.
-func scanAgain(o *salvageOptions, args []string) string {
-	words := []string{"kafsck", "salvage", "--scan", o.scan}
+// scanAgain is the command line that writes what was found, with the flags of this one that matter for that.
+func scanAgain(cmd *cobra.Command, o *salvageOptions, args []string) string {
+	words := append([]string{"kafsck", "salvage", "--scan", o.scan}, carried(cmd, cmd, nil)...)
 	for _, p := range args {
 		words = append(words, notFlag(p))
 	}

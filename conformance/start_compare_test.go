@@ -279,7 +279,7 @@ func filesAfter(before map[string]int64, l *broker.Loaded) map[string]int64 {
 		case broker.ActWriteMetadata:
 			files[x.File] = notTold
 			delete(files, x.File+".tmp")
-		case broker.ActWriteSnapshot, broker.ActRebuildIndex, broker.ActRebuildTimeIndex, broker.ActRebuildTxnIndex:
+		case broker.ActWriteSnapshot, broker.ActRebuildIndex, broker.ActCreateTimeIndex, broker.ActRebuildTxnIndex:
 			files[x.File] = notTold
 		case broker.ActRecover: // the aborted transactions may be more or fewer, or none
 			base := strings.TrimSuffix(x.File, ".log")

@@ -87,6 +87,9 @@ func (j *JSONL) Write(r *Record) error {
 		b = appendNumber(b, "writtenOffset", r.WrittenOffset)
 		b = appendNumber(b, "writtenLeaderEpoch", int64(r.WrittenEpoch))
 	}
+	if r.Overlaps {
+		b = append(b, `,"overlaps":true`...)
+	}
 	if l := r.Lost; l != nil {
 		b = appendString(append(b, `,"committed":`...), l.Committed)
 		b = appendString(append(b, `,"acknowledged":`...), l.Acknowledged)

@@ -15,7 +15,9 @@ const (
 	Aborted   TransactionState = "aborted"
 	Open      TransactionState = "open"    // no marker ends it in this copy
 	Hanging   TransactionState = "hanging" // open, and nothing that is known will end it
-	Unknown   TransactionState = "unknown" // more were open at a time than are followed
+	// Unknown: the marker may have stood in bytes that cannot be read, or among offsets that are
+	// missing; or more were open at a time than are followed.
+	Unknown TransactionState = "unknown"
 )
 
 // Place is where a record's batch lies.
@@ -56,8 +58,11 @@ type Record struct {
 	Misread       bool
 	WrittenOffset int64
 	WrittenEpoch  int32
-	Lost          *Lost // of records that the ruling log does not have; else nil
-	Origin        Origin
+	// Overlaps: its batch is whole and stands in the log behind batches with its offsets, or
+	// higher ones. File and Position tell it from the record there with the same offset.
+	Overlaps bool
+	Lost     *Lost // of records that the ruling log does not have; else nil
+	Origin   Origin
 }
 
 // Origin is the record as it was decoded, for those who ask conditions of it.
@@ -98,7 +103,7 @@ type Mark struct {
 type Skipped struct {
 	Place
 	Length   int64 // bytes
-	From, To int64 // offsets [From, To), as far as they are known
+	From, To int64 // offsets [From, To), as far as they are known; equal: none, in front of From
 	Reason   string
 	Limit    bool // a limit of ours: the bytes may be sound
 }

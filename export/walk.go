@@ -19,8 +19,16 @@ type Source struct {
 	From, To int64 // offsets [From, To)
 	// Hanging tells hanging transactions from open ones; nil: all are open.
 	Hanging func(producer, first int64) bool
+	// Compacted: offsets are missing as a cleaner leaves them, which keeps the markers of the
+	// records that are left.
+	Compacted bool
 	// Skipped is told of what cannot be given out; nil: nobody is.
 	Skipped func(Skipped)
+	// Missing is told of offsets [from, to) that no batch has; nil: nobody is.
+	Missing func(from, to int64)
+	// Overlaps gives out the records of whole batches that stand where the offsets are those of
+	// batches before them, too: see Record.Overlaps. Without it they are Skipped.
+	Overlaps bool
 	// Lost is set on every record; nil: none.
 	Lost *Lost
 }
@@ -29,19 +37,22 @@ type Source struct {
 // last: a failed read (a *segment.ReadError) or ctx's error. A Record is borrowed until
 // the next step.
 //
-// Batches whose CRC does not verify, and what stands where another batch's offsets are, are
-// Skipped as a whole; where records cannot be decoded, those before them are given out. A
+// Batches whose CRC does not verify, and without Overlaps what stands where another batch's
+// offsets are, are Skipped as a whole; where records cannot be decoded, those before them are given out. A
 // wrong base offset or leader epoch, which no CRC covers, is corrected, and the record says
 // so.
 func (s *Source) Records(ctx context.Context) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		w := walk{Source: s, states: newStates(ctx, s.Log, s.Hanging), d: batch.NewDecompressor(batch.DefaultLimit), yield: yield}
-		n := 0
+		w := walk{Source: s, states: newStates(ctx, s), d: batch.NewDecompressor(batch.DefaultLimit), yield: yield}
+		n, next := 0, max(s.From, s.Log.LogStartOffset)
 		for b, err := range s.Log.Blocks(s.From, s.To) {
 			if n++; err == nil && n%256 == 0 {
 				err = ctx.Err()
 			}
 			if err == nil {
+				w.between(&b)
+				w.missing(next, min(b.Base, s.To))
+				next = max(next, b.Next())
 				err = w.block(&b)
 			}
 			if w.done {
@@ -52,6 +63,7 @@ func (s *Source) Records(ctx context.Context) iter.Seq2[*Record, error] {
 				return
 			}
 		}
+		w.missing(next, min(s.To, s.Log.LogEndOffset))
 	}
 }
 
@@ -72,6 +84,40 @@ type walk struct {
 	rec    Record
 	frame  segment.Frame
 	lost   Lost
+
+	met      bool  // a block came already
+	seg      int   // its segment
+	position int64 // behind it
+}
+
+// between tells of bytes in front of a block that no block has: no offset is missing there.
+func (w *walk) between(b *replica.Block) {
+	seg, position := w.seg, w.position
+	met := w.met
+	w.met, w.seg, w.position = true, b.Segment, b.Position+b.Length
+	if !met {
+		return
+	}
+	for ; seg < b.Segment; seg, position = seg+1, 0 {
+		w.stray(seg, position, w.Log.Segments[seg].Log.Size, b.Base)
+	}
+	w.stray(seg, position, b.Position, b.Base)
+}
+
+func (w *walk) stray(seg int, from, to, before int64) {
+	if w.Skipped == nil || from >= to {
+		return
+	}
+	x := Skipped{Place: w.At, Length: to - from, From: before, To: before,
+		Reason: "bytes that are no batch, and no offset is missing there: a batch beside them may be the content of a record, not a part of the log"}
+	x.File, x.Position = w.Log.Segments[seg].Log.Path, from
+	w.Skipped(x)
+}
+
+func (w *walk) missing(from, to int64) {
+	if w.Missing != nil && from < to {
+		w.Missing(from, to)
+	}
 }
 
 // skip tells of records of a block from an offset on.
@@ -94,9 +140,11 @@ func (w *walk) block(b *replica.Block) error {
 	switch {
 	case b.Flaws&replica.Unreadable != 0:
 		w.skip(b, b.Base, false, "bytes that are no batch")
+	case b.Flaws&replica.BadCRC != 0 && b.Magic > 2:
+		w.skip(b, b.Base, false, fmt.Sprintf("magic byte %d, and Kafka never wrote one above 2", b.Magic))
 	case b.Flaws&replica.BadCRC != 0:
 		w.skip(b, b.Base, false, "the CRC does not verify")
-	case b.Flaws&replica.Misplaced != 0:
+	case b.Flaws&replica.Misplaced != 0 && !w.Overlaps:
 		w.skip(b, b.Base, false, "its offsets are those of batches before it")
 	case b.Length > segment.MaxRaw:
 		w.skip(b, b.Base, true, fmt.Sprintf("a batch of %d bytes, at most %d are held in memory", b.Length, int64(segment.MaxRaw)))
@@ -120,7 +168,7 @@ const keepBuffer = 4 << 20
 func (w *walk) records(b *replica.Block, raw []byte) error {
 	r := &w.rec
 	*r = Record{Place: w.At, Magic: b.Magic, Codec: b.Codec, LeaderEpoch: b.Epoch, ProducerID: -1, ProducerEpoch: -1, Sequence: -1, State: None, Coordinator: -1,
-		Misread: b.Flaws&(replica.SuspectBase|replica.SuspectEpoch) != 0, WrittenEpoch: b.WrittenEpoch}
+		Misread: b.Flaws&(replica.SuspectBase|replica.SuspectEpoch) != 0, WrittenEpoch: b.WrittenEpoch, Overlaps: b.Flaws&replica.Misplaced != 0}
 	r.File, r.Position = w.Log.Segments[b.Segment].Log.Path, b.Position
 	w.frame = segment.Frame{Kind: segment.Batch, Pos: b.Position, Len: b.Length, Claimed: b.Length, Raw: raw}
 	r.Origin.Frame = &w.frame

@@ -60,6 +60,14 @@ type Evidence struct {
 // Range is the offsets [From, To).
 type Range struct{ From, To int64 }
 
+// Place is where a fact is. Unknown numbers are -1.
+type Place struct {
+	File     string // relative to the PATH given
+	Position int64  // byte
+	Length   int64  // bytes
+	From, To int64  // offsets [From, To)
+}
+
 // Finding is one judged fact, possibly standing for many of one cause.
 type Finding struct {
 	Code     Code
@@ -71,6 +79,11 @@ type Finding struct {
 	// Ranges are the offsets of the facts that are known, in the order of the evidence; it may be cut
 	// short, and is empty where the facts have none.
 	Ranges []Range
+	// Places are where the facts are, those that are known, where they are more than the evidence tells
+	// of; else empty.
+	Places []Place
 	Kafka  string // what Kafka does here, where that is more exact than what the code's entry says; else ""
 	Next   string // the next command or act
+	// Listed: the gap list of the salvage that made this log names it, so that no plan mends it.
+	Listed bool
 }

@@ -54,6 +54,44 @@ func TestAdviceFollowsKafka(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	})
+	t.Run("zeros at the end of a sealed segment", func(t *testing.T) {
+		sealed := below(cases, "BR-62/b1")
+		bare := func(_ *testing.T, tree fstest.MapFS) { delete(tree, ".kafka_cleanshutdown") }
+		scan := func(t *testing.T, tree fstest.MapFS) {
+			bare(t, tree)
+			write("recovery-point-offset-checkpoint", "0\n1\nkv 0 0\n")(t, tree)
+		}
+		noIndex := func(_ *testing.T, tree fstest.MapFS) { delete(tree, "kv-0/00000000000000000000.index") }
+		for _, tc := range []struct {
+			name        string
+			do          change
+			severity    finding.Severity
+			kafka, next string
+		}{
+			{"marker", func(*testing.T, fstest.MapFS) {}, finding.Warning, "leaves the zeros where they are", "Leave .kafka_cleanshutdown where it is"},                   // the log end stays 300
+			{"below the recovery point", bare, finding.Warning, "does not read this segment", "Do not lower or delete the recovery point"},                                // the same
+			{"scanned", scan, finding.Damage, "cut the log at offset 100 and delete the 2 segments behind it, with offsets 115–299", "Do not start this broker as it is"}, // the log end falls to 100
+			{"without its .index", noIndex, finding.Warning, "keeps what follows", "Nothing for these zeros"},                                                             // §15.1: it is recovered alone
+		} {
+			f := only(t, checked(t, incident.Options{}, with(sealed, tc.do, t)), "zero-tail")
+			if f.Severity != tc.severity || !strings.Contains(f.Kafka, tc.kafka) || !strings.HasPrefix(f.Next, tc.next) {
+				t.Errorf("%s: %s: %q, %q", tc.name, f.Severity, f.Kafka, f.Next)
+			}
+			if strings.Contains(claims(f), "offset") || f.At.From >= 0 || len(f.Ranges) > 0 {
+				t.Errorf("%s: no offset is missing on a compacted topic: %+v", tc.name, f)
+			}
+		}
+	})
+	t.Run("zeros at the end of the newest segment", func(t *testing.T) { // the start aborts with the marker, and ends at 300 without
+		f := only(t, checked(t, incident.Options{}, with(below(cases, "BR-23b"), marker, t)), "zero-tail")
+		if !strings.Contains(f.Kafka, "the start aborts") || !strings.HasPrefix(f.Next, "kafsck repair plan cuts the zeros off; with the marker") {
+			t.Errorf("%+v", f)
+		}
+		f = only(t, checked(t, incident.Options{}, with(below(cases, "BR-23b"), func(_ *testing.T, tree fstest.MapFS) { delete(tree, ".kafka_cleanshutdown") }, t)), "zero-tail")
+		if !strings.HasPrefix(f.Kafka, "The next start cuts") || !strings.HasPrefix(f.Next, "Nothing for the zeros") {
+			t.Errorf("%+v", f)
+		}
+	})
 	t.Run("zeros that begin inside a batch", func(t *testing.T) { // an unclean start ends at 280
 		f := only(t, checked(t, incident.Options{}, below(cases, "BR-23a")), "zero-tail")
 		if f.At.Position != 18408 || f.At.From != 280 || f.At.To != 300 || !strings.Contains(claims(f), "its log ends at 280") {

@@ -65,7 +65,10 @@ type FollowerCatchup struct {
 func (f *FollowerCatchup) Truncates() bool { return f.TruncateTo < f.LogEnd }
 
 // CatchupUntold is a partition of which nothing can be predicted, and why.
-type CatchupUntold struct{ Partition, TopicID, Why string }
+type CatchupUntold struct {
+	Partition, TopicID, Why string
+	Alone                   bool // the inputs hold one copy of it at most
+}
 
 // Catchups predicts, for the followers of a judged partition, what they throw away
 // and fetch, after the start of each broker that is down. untold is nil where it could be
@@ -84,14 +87,14 @@ func (p *Partition) Catchups(ctx context.Context, opt CatchupOptions) (list []Fo
 		if opt.Follower != nil && p.Ruling.Leader != nil && p.Ruling.Leader.ID == *opt.Follower {
 			return list, nil // it leads: nothing to catch up with
 		}
-		return list, &CatchupUntold{p.Name, p.TopicID, why}
+		return list, &CatchupUntold{p.Name, p.TopicID, why, len(p.Live()) < 2}
 	}
 	lead, offline, err := p.leading(ctx, leader, opt.Version)
 	if err != nil {
 		return list, p.unreadable(leader, err)
 	}
 	if offline != "" {
-		return list, &CatchupUntold{p.Name, p.TopicID, fmt.Sprintf("broker %s would lead and does not start with it: %s", leader.Broker.Name, offline)}
+		return list, &CatchupUntold{p.Name, p.TopicID, fmt.Sprintf("broker %s would lead and does not start with it: %s", leader.Broker.Name, offline), len(p.Live()) < 2}
 	}
 	from, err := extentsOf(leader.Log, true)
 	for _, c := range p.followers(leader, opt) {
@@ -119,7 +122,7 @@ func (p *Partition) Catchups(ctx context.Context, opt CatchupOptions) (list []Fo
 // unreadable tells a failed read.
 func (p *Partition) unreadable(c *Copy, err error) *CatchupUntold {
 	p.Errors = append(p.Errors, failedRead(c.Dir, err))
-	return &CatchupUntold{p.Name, p.TopicID, "a copy could not be read: " + err.Error()}
+	return &CatchupUntold{p.Name, p.TopicID, "a copy could not be read: " + err.Error(), len(p.Live()) < 2}
 }
 
 func (p *Partition) has(s replica.State) bool {

@@ -25,6 +25,9 @@ func (j *judgement) court(ruler *Copy, holders []*Copy, gone map[int][]diff.Gone
 		}
 		court = append(court, w)
 	}
+	if w := j.gapBelowWatermark(ruler, holders, gone); w != nil {
+		court = append(court, w)
+	}
 	starts, err := j.logStarts(ruler, holders, gone)
 	if err != nil {
 		return nil, err
@@ -68,8 +71,63 @@ func anyGone(gone map[int][]diff.Gone) bool {
 	return false
 }
 
+// gapBelowWatermark lets the ruling log's own watermark testify about what is missing, or cannot
+// be read, inside of it; nil where it knows nothing of that.
+func (j *judgement) gapBelowWatermark(ruler *Copy, holders []*Copy, gone map[int][]diff.Gone) commitment.Witness {
+	l := ruler.Log
+	if ruler.State != replica.Live || ruler.content != nil || l.HighWatermark == nil || len(l.Checkpoint) == 0 {
+		return nil
+	}
+	var gaps []commitment.EpochSpan
+	for _, h := range holders {
+		for _, g := range gone[h.Index] {
+			own := h.Log.HighWatermark // that says the same, if it reaches so far
+			if g.Reason != diff.Absent && g.Reason != diff.Rotten || g.Unsure || own != nil && *own >= g.To {
+				continue
+			}
+			for i, e := range l.Checkpoint {
+				to := l.LogEndOffset
+				if i+1 < len(l.Checkpoint) {
+					to = min(to, l.Checkpoint[i+1].StartOffset)
+				}
+				s := commitment.EpochSpan{Span: commitment.Span{From: max(g.From, e.StartOffset), To: min(g.To, to)}, Epoch: e.Epoch}
+				if s.From < s.To && !slices.Contains(gaps, s) {
+					gaps = append(gaps, s)
+				}
+			}
+		}
+	}
+	if len(gaps) == 0 {
+		return nil
+	}
+	d := j.dated(ruler)
+	return &commitment.GapBelowWatermark{Broker: d.Broker, Value: d.Value, Source: d.Source, Gaps: gaps, WrittenMs: d.WrittenMs, Dated: d.Dated, Began: d.Began}
+}
+
 // watermark prepares the line of one holder.
 func (j *judgement) watermark(ruler, c *Copy, holders []*Copy, gone []diff.Gone) (*commitment.HighWatermark, error) {
+	w := j.dated(c)
+	spans := spansOf(gone)
+	for _, o := range append([]*Copy{ruler}, holders...) {
+		if o == c || o.State != replica.Live && o.State != replica.Future {
+			continue
+		}
+		conflicts, err := diff.Conflicts(o.Content(), c.Content(), spans)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range conflicts {
+			mine := c.Log.Lineage.At(s.From)
+			if mine >= 0 && o.Log.Lineage.At(s.From) == mine || shareLater(c, o, mine) {
+				w.Silent = append(w.Silent, commitment.Span{From: s.From, To: s.To})
+			}
+		}
+	}
+	return w, nil
+}
+
+// dated is the high watermark of a copy, with when it was written and when the epochs began.
+func (j *judgement) dated(c *Copy) *commitment.HighWatermark {
 	w := &commitment.HighWatermark{Copy: c.Index, Broker: c.Broker.ID, Value: *c.Log.HighWatermark, Began: map[int32]int64{}}
 	if f := c.Log.HighWatermarkFile; f != nil {
 		w.Source = f.Path
@@ -90,23 +148,7 @@ func (j *judgement) watermark(ruler, c *Copy, holders []*Copy, gone []diff.Gone)
 			}
 		}
 	}
-	spans := spansOf(gone)
-	for _, o := range append([]*Copy{ruler}, holders...) {
-		if o == c || o.State != replica.Live && o.State != replica.Future {
-			continue
-		}
-		conflicts, err := diff.Conflicts(o.Content(), c.Content(), spans)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range conflicts {
-			mine := c.Log.Lineage.At(s.From)
-			if mine >= 0 && o.Log.Lineage.At(s.From) == mine || shareLater(c, o, mine) {
-				w.Silent = append(w.Silent, commitment.Span{From: s.From, To: s.To})
-			}
-		}
-	}
-	return w, nil
+	return w
 }
 
 // shareLater reports whether two logs have a common epoch newer than e in their

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"kafsck/check"
 	"kafsck/checkpoint"
 	"kafsck/epoch"
 	"kafsck/kraft"
@@ -151,7 +152,7 @@ func (p *Partition) epochsOf(c *Copy, changes []kraft.Change) (CopyEpochs, error
 	}
 	for _, a := range l.Anomalies.Kept {
 		switch a.Kind {
-		case replica.BadChecksum, replica.JunkBytes, replica.ZeroHole:
+		case replica.BadChecksum, check.UnknownMagic, replica.JunkBytes, replica.ZeroHole:
 			if a.From >= 0 {
 				in.Damaged = append(in.Damaged, epoch.Range{Epoch: -1, From: a.From, To: a.To})
 			}
@@ -264,7 +265,7 @@ func inMetadata(e int32, changes []kraft.Change) *bool {
 func (e *Epochs) compareCopies(p *Partition) {
 	var live []*CopyEpochs
 	for i := range e.Copies {
-		if c := e.Copies[i].Copy; c.State == replica.Live && !c.Extra {
+		if c := e.Copies[i].Copy; c.State == replica.Live {
 			live = append(live, &e.Copies[i])
 		}
 	}

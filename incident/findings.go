@@ -257,7 +257,8 @@ func (j *judgement) leftover(c, live *Copy) {
 	end := c.Log.LogEndOffset
 	if c.State == replica.Stray && live != nil && live.readable() && end > live.Log.LogEndOffset && p.TopicID != "" && !j.inc.opt.FilesOnly {
 		p.addFinding("leftover-directory", finding.Loss, c.Broker.Name, c.Dir,
-			fmt.Sprintf("the -stray directory is of the same topic and reaches %d, the live one ends at %d: no broker serves what lies between", end, live.Log.LogEndOffset), "")
+			fmt.Sprintf("the -stray directory is of the same topic and reaches %d, the live one ends at %d: no broker serves what lies between", end, live.Log.LogEndOffset),
+			fmt.Sprintf("Copy this directory, and save %s, which the live one lacks (kafsck dump --records), before anybody deletes it. No plan takes it out.", offsetsOf(live.Log.LogEndOffset, end)))
 		p.lastEvidence(describeCopy(live), describeCopy(c))
 		return
 	}
@@ -269,7 +270,8 @@ func (j *judgement) leftover(c, live *Copy) {
 	}
 	if live == nil && j.assigned(c) {
 		p.addFinding("leftover-directory", finding.Warning, c.Broker.Name, c.Dir,
-			fmt.Sprintf("by the cluster metadata the topic exists and broker %s has a replica of it, and the only directory of it there is a %s one", c.Broker.Name, c.State), "")
+			fmt.Sprintf("by the cluster metadata the topic exists and broker %s has a replica of it, and the only directory of it there is a %s one", c.Broker.Name, c.State),
+			"It is all that this broker has of the partition: a start makes an empty directory and fetches anew. Where no other replica reaches as far (kafsck ls, kafsck diff), save what it holds first (kafsck dump --records).")
 		p.lastEvidence(describeCopy(c))
 		return
 	}

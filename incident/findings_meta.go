@@ -3,6 +3,7 @@ package incident
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kafsck/finding"
 	"kafsck/logdir"
@@ -43,10 +44,14 @@ func (inc *Incident) tellMeta(cl *Cluster, b *logdir.Broker, d *logdir.LogDir, l
 			lines = append(lines, says("directory.id=%s (the broker's registration in the cluster metadata)", directory))
 		}
 		if len(lines) == 0 {
+			f.Next = "Nothing among the inputs tells its ids. Write a new file, version=1, with node.id from server.properties and cluster.id from meta.properties of any other node of the cluster. With another disk of this broker among the PATHs kafsck repair plan writes it, with your word."
 			continue
 		}
 		f.Evidence = append(append(f.Evidence, says("what the other inputs tell of its lines:")), append(lines, says("version=1"))...)
-		f.Next = "Move what is left of the file aside: while it is there kafka-storage.sh format only says that the directory is formatted. Then write these lines, without the brackets, into a new meta.properties that belongs to the broker's user"
+		f.Next = "Write these lines, without the brackets, into a new meta.properties that belongs to the broker's user"
+		if d.MetaFile != nil {
+			f.Next = "Move what is left of the file aside: while it is there kafka-storage.sh format only says that the directory is formatted. Then write" + strings.TrimPrefix(f.Next, "Write")
+		}
 		if len(lacks) > 0 {
 			f.Next += fmt.Sprintf(", with %s", listed(lacks))
 		}

@@ -51,5 +51,6 @@ func known(f *finding.Finding, gaps []SalvageGap) {
 		said = "as gaps.json says: in no copy, or nothing proves that what a copy has there belongs here"
 	}
 	f.Summary += ", " + said
+	f.Listed = true
 	f.Next = "Nothing that kafsck salvage was given has these records: gaps.json beside the directory says what each copy has there. Should another copy turn up, salvage anew with it."
 }

@@ -175,11 +175,30 @@ func (j *judgement) diverge() error {
 				}
 			}
 		}
-		return nil
+		return j.twins(ruler)
 	}
 	for i, a := range live {
 		for _, b := range live[i+1:] {
 			if err := j.pair(a, b, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return j.twins(nil)
+}
+
+// twins compares each second live directory of a broker with the one that it is to keep.
+func (j *judgement) twins(ruler *Copy) error {
+	for _, c := range j.readableLive() {
+		for _, o := range j.p.Copies {
+			if !o.Extra || o.Broker != c.Broker || !o.readable() {
+				continue
+			}
+			leads := ruler
+			if ruler != c {
+				leads = nil
+			}
+			if err := j.pair(c, o, leads); err != nil {
 				return err
 			}
 		}

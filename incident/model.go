@@ -74,7 +74,8 @@ type Copy struct {
 	Dir    string // shown path of the partition directory
 	Log    *replica.Log
 	Err    error // a failed read: nothing is concluded from this copy
-	// Extra marks a second live directory of the same broker.
+	// Extra marks a second live directory of the same broker: the one of the older epoch, or the
+	// shorter one. The broker does not start with both.
 	Extra bool
 	// Fragments counts what was read of a log that could not be read whole, all zero otherwise.
 	Fragments Extent

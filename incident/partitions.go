@@ -134,7 +134,7 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 	}
 	order := map[replica.State]int{replica.Live: 0, replica.Deleted: 1, replica.Swap: 2, replica.Replaced: 3, replica.Stray: 4, replica.Delete: 5, replica.Future: 6, replica.Cleaned: 7}
 	slices.SortStableFunc(p.Copies, func(a, b *Copy) int {
-		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), cmp.Compare(a.Broker.ID, b.Broker.ID), cmp.Compare(a.Broker.Name, b.Broker.Name), cmp.Compare(end(b), end(a)), cmp.Compare(a.Dir, b.Dir))
+		return cmp.Or(cmp.Compare(order[a.State], order[b.State]), cmp.Compare(a.Broker.ID, b.Broker.ID), cmp.Compare(a.Broker.Name, b.Broker.Name), cmp.Compare(newest(b), newest(a)), cmp.Compare(end(b), end(a)), cmp.Compare(a.Dir, b.Dir))
 	})
 	seen := map[BrokerRef]bool{}
 	var fragmented []*logdir.Partition
@@ -154,7 +154,16 @@ func (inc *Incident) read(ctx context.Context, g *group, p *Partition) {
 	}
 }
 
-// end orders two live directories of one broker: the longer one comes first.
+// newest orders two live directories of one broker: that of the newer leader epoch comes first, which
+// a leader has written last, and is the one to keep (see compareTwins).
+func newest(c *Copy) int32 {
+	if !c.readable() || c.State != replica.Live {
+		return -1
+	}
+	return c.Log.LatestEpoch()
+}
+
+// end orders two directories of one broker and of one epoch: the longer one comes first.
 func end(c *Copy) int64 {
 	if !c.readable() {
 		return -1

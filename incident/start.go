@@ -63,6 +63,9 @@ type PartitionStart struct {
 	// whose live logs reach over all of them.
 	BelowWatermark  replica.Span
 	WatermarkHeldBy []BrokerRef
+	// WatermarkCutBy are those whose log reaches over them, but is damaged there, or is cut by the
+	// start of that broker as well.
+	WatermarkCutBy []BrokerRef
 	// Compacted: the cleanup policy of the topic includes compact.
 	Compacted bool
 	// RemovedAt is the metadata offset at which the topic was deleted, -1 if it was not.

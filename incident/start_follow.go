@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kafsck/broker"
+	"kafsck/check"
 	"kafsck/commitment"
 	"kafsck/logdir"
 	"kafsck/replica"
@@ -54,7 +55,7 @@ func (t *CutTotals) add(c *Copy, segment int, x broker.Action, position int64, s
 			t.Zeros += a.Length
 		case replica.TornTail:
 			t.Torn += a.Length
-		case replica.BadChecksum, replica.JunkBytes, replica.ZeroHole:
+		case replica.BadChecksum, check.UnknownMagic, replica.JunkBytes, replica.ZeroHole:
 			if a.From >= 0 && a.To > a.From && a.To-a.From < math.MaxInt32 {
 				t.Damaged += a.To - a.From
 			}
@@ -96,7 +97,9 @@ func (j *judgement) followsAfter(dir *logdir.Partition, ps *PartitionStart) erro
 	me := p.Copies[at]
 	mine := ps.State(me.Broker.ID)
 	mine.Legacy = legacy(me, ps.Start.Version)
-	j.belowWatermark(me, ps)
+	if err := j.belowWatermark(me, ps); err != nil {
+		return err
+	}
 	switch {
 	case r.copy == me || r.Leader != nil && *r.Leader == me.Broker:
 		return nil
@@ -137,17 +140,49 @@ func (j *judgement) startedState(c *Copy, v broker.Version) broker.State {
 	return s
 }
 
-// belowWatermark finds what had been committed and is no longer in the log when the start has cut it.
-func (j *judgement) belowWatermark(me *Copy, ps *PartitionStart) {
+// belowWatermark finds what had been committed and is no longer in the log when the start has cut
+// it, and who has it, all of it whole, also after the start of its own broker.
+func (j *judgement) belowWatermark(me *Copy, ps *PartitionStart) error {
 	if ps.Cut.Bytes == 0 || me.Log.HighWatermark == nil || *me.Log.HighWatermark <= ps.LogEndOffset {
-		return
+		return nil
 	}
-	ps.BelowWatermark = replica.Span{From: ps.LogEndOffset, To: *me.Log.HighWatermark}
+	s := replica.Span{From: ps.LogEndOffset, To: *me.Log.HighWatermark}
+	ps.BelowWatermark = s
 	for _, c := range j.readableLive() {
-		if c != me && c.Log.LogStartOffset <= ps.BelowWatermark.From && c.Log.LogEndOffset >= ps.BelowWatermark.To {
+		if c == me || c.Log.LogStartOffset > s.From || c.Log.LogEndOffset < s.To {
+			continue
+		}
+		if own := j.startOf(j.g.dirOf(c)); own != nil && own.Loaded != nil && own.LogEndOffset < s.To {
+			ps.WatermarkCutBy = append(ps.WatermarkCutBy, c.Broker)
+			continue
+		}
+		whole, err := j.wholeOver(c, s)
+		if err != nil {
+			return err
+		}
+		if whole {
 			ps.WatermarkHeldBy = append(ps.WatermarkHeldBy, c.Broker)
+		} else {
+			ps.WatermarkCutBy = append(ps.WatermarkCutBy, c.Broker)
 		}
 	}
+	return nil
+}
+
+// wholeOver reports whether nothing in a range of a copy's offsets is damaged, or missing though
+// the topic is not compacted.
+func (j *judgement) wholeOver(c *Copy, s replica.Span) (bool, error) {
+	next := s.From
+	for b, err := range c.Log.Blocks(s.From, s.To) {
+		switch {
+		case err != nil:
+			return false, err
+		case !b.Whole(), b.Base > next && j.p.Ruling.Policy != compactPolicy && !c.Log.Sparse:
+			return false, nil
+		}
+		next = max(next, b.Next())
+	}
+	return next >= s.To || j.p.Ruling.Policy == compactPolicy, nil
 }
 
 // thrownAway is the offsets that a follower drops: from the batch that the cut lies inside of to its

@@ -68,7 +68,7 @@ func (p *Partition) tellStuck() bool {
 		return false
 	}
 	for _, a := range ruler.Log.Anomalies.Kept {
-		if a.Kind != replica.BadChecksum && a.Kind != replica.JunkBytes && a.Kind != replica.ZeroHole || a.From < 0 || a.To >= ruler.Log.LogEndOffset {
+		if !slices.Contains(unreadable, a.Kind) || a.From < 0 || a.To >= ruler.Log.LogEndOffset {
 			continue
 		}
 		for _, c := range p.Live() {
@@ -84,13 +84,25 @@ func (p *Partition) tellStuck() bool {
 			}
 		}
 		p.told("leader-batch-bad-followers-stuck", finding.Loss, ruler, a.From, ruler.Log.LogEndOffset,
-			fmt.Sprintf("all followers end at %d, where the log of the leader, broker %s, is damaged: they can never pass it, and only the leader holds %s", a.From, ruler.Broker.Name, offsetsOf(a.To, ruler.Log.LogEndOffset)),
+			fmt.Sprintf("all other replicas end at %d, where the log of %s is damaged: following it they can never pass that, and it alone holds %s", a.From, p.leaderNamed(), offsetsOf(a.To, ruler.Log.LogEndOffset)),
 			says("%s position %d, %s bytes, %s: %s", ruler.Log.Segments[a.Segment].Log.Path, a.Position, humanize.Comma(a.Length), offsetsOf(a.From, a.To), orElse(a.Detail, "not readable")))
 		f := &p.Findings[len(p.Findings)-1]
 		f.At.File, f.At.Position, f.At.Length = ruler.Log.Segments[a.Segment].Log.Path, a.Position, a.Length
+		if d := ruler.Log.Partition.LogDir; !d.CleanShutdown && !d.Bare && !d.Partial && !d.Incomplete {
+			f.Next = "Do not start this broker: there is no clean shutdown marker, and a start may cut the log at the batch (kafsck predict start). What lies behind it exists nowhere else: save it first (kafsck dump --records --offsets); kafsck repair plan then says what can be cut out."
+		}
 		return true
 	}
 	return false
+}
+
+// leaderNamed is the ruling leader as a sentence names it: what is a guess is told as one.
+func (p *Partition) leaderNamed() string {
+	name := "the leader, broker " + p.Ruling.Leader.Name
+	if p.Ruling.Guess {
+		return "broker " + p.Ruling.Leader.Name + " (guessed to be the leader)"
+	}
+	return name
 }
 
 func orElse(s, otherwise string) string {
@@ -107,6 +119,9 @@ func (p *Partition) tellForks() {
 	var evidence []finding.Evidence
 	for i := range p.Divergences {
 		d := &p.Divergences[i]
+		if d.A.Broker == d.B.Broker {
+			continue // duplicate-partition-dirs tells how the two differ
+		}
 		s, ok := p.forkSeverity(d)
 		if !ok {
 			continue
@@ -218,7 +233,7 @@ func (p *Partition) tellCommitted() {
 	if holder == nil {
 		return
 	}
-	summary := fmt.Sprintf("committed records are gone from the leader's log (broker %s) and survive on other copies only: %s", ruler.Broker.Name, offsetsOf(from, to))
+	summary := fmt.Sprintf("committed records are gone from the log of %s and survive on other copies only: %s", p.leaderNamed(), offsetsOf(from, to))
 	if code == "epoch-skips-committed-range" {
 		summary = fmt.Sprintf("a newer leader epoch begins at %d, below the high watermark of the one before: it replaced committed records at %s", from, offsetsOf(from, to))
 	}
@@ -330,7 +345,7 @@ func (p *Partition) tellBehind() {
 	}
 	if ruler.Log.LatestEpoch() <= longest.B.Log.Lineage.Latest() {
 		p.told("replica-ahead-of-leader", finding.Loss, longest.B, longest.From, longest.To,
-			fmt.Sprintf("broker %s holds %s offsets more than the leader, broker %s, in the leader's own newest epoch (%s): the leader lost its tail", longest.B.Broker.Name, humanize.Comma(longest.To-longest.From), ruler.Broker.Name, offsetsOf(longest.From, longest.To)), evidence...)
+			fmt.Sprintf("broker %s holds %s offsets more than %s, in the newest epoch of both (%s): that log lost its tail", longest.B.Broker.Name, humanize.Comma(longest.To-longest.From), p.leaderNamed(), offsetsOf(longest.From, longest.To)), evidence...)
 		return
 	}
 	// Offsets that two or more replicas held may have been acknowledged to acks=all

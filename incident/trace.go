@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"kafsck/check"
 	"kafsck/commitment"
 	"kafsck/diff"
 	"kafsck/epoch"
@@ -104,11 +105,14 @@ func (j *judgement) beyondEnds(ruler *Copy) []Loss {
 	return out
 }
 
+// unreadable are the anomalies of batches, or of what may have been some, that nobody can read.
+var unreadable = []replica.AnomalyKind{replica.BadChecksum, check.UnknownMagic, replica.JunkBytes, replica.ZeroHole}
+
 // damagedEverywhere finds offsets that are damaged in the ruling log and whole
 // in no copy.
 func (j *judgement) damagedEverywhere(ruler *Copy) ([]Loss, error) {
 	compacted := j.p.Ruling.Policy == compactPolicy
-	if ruler.Log.Anomalies.Counts[replica.BadChecksum] == 0 && ruler.Log.Anomalies.Counts[replica.JunkBytes] == 0 && ruler.Log.Anomalies.Counts[replica.ZeroHole] == 0 {
+	if !slices.ContainsFunc(unreadable, func(k replica.AnomalyKind) bool { return ruler.Log.Anomalies.Counts[k] > 0 }) {
 		return nil, nil
 	}
 	var out []Loss
@@ -155,6 +159,12 @@ func (j *judgement) missingEverywhere(ruler *Copy) ([]Loss, error) {
 	var out []Loss
 	for _, a := range ruler.Log.Anomalies.Kept {
 		if a.Kind != replica.Gap && a.Kind != replica.SegmentGap || a.To <= ruler.Log.LogStartOffset {
+			continue
+		}
+		// Kafka rolls before an offset that does not fit the index (LogSegment.
+		// canConvertToRelativeOffset), so nothing was appended between these two and lost: the
+		// offsets come from a cleaner that merged segments (KAFKA-5413), or are wrong.
+		if base := ruler.Log.Segments[a.Segment].BaseOffset; a.Kind == replica.Gap && a.To-base > math.MaxInt32 && a.From-base <= math.MaxInt32 {
 			continue
 		}
 		rest, err := j.heldNowhere(ruler, replica.Span{From: max(a.From, ruler.Log.LogStartOffset), To: a.To})

@@ -37,7 +37,9 @@ func (w *work) plan() error {
 		return err
 	}
 	w.lineage = w.epochs.Cache()
-	w.facts()
+	if err := w.facts(); err != nil {
+		return err
+	}
 	steps := []func() error{w.swaps, w.renames, w.mendLog, w.split, w.rewriteEpochs, w.indexes, w.snapshots, w.leftovers, w.partitionMeta, w.offsets, w.rescan}
 	if w.copy.State == replica.Stray {
 		steps = nil
@@ -48,17 +50,27 @@ func (w *work) plan() error {
 		}
 	}
 	if len(w.builder.plan.Actions) > before {
+		if err := w.transactions(before); err != nil {
+			return err
+		}
+		if err := w.uncommitted(before); err != nil {
+			return err
+		}
 		return w.promise()
+	}
+	if w.dir.State == logdir.Live { // an action of the log directory may change something of it yet
+		w.builder.asIs = append(w.builder.asIs, w.finds())
 	}
 	return nil
 }
 
-func (w *work) facts() {
+func (w *work) facts() error {
 	f := &dirFacts{dir: w.dir, start: w.log.LogStartOffset, end: w.log.LogEndOffset, epoch: w.log.Lineage.Latest()}
 	if n := len(w.log.Segments); n > 0 {
 		f.first, f.last = w.log.Segments[0].BaseOffset, w.log.Segments[n-1].BaseOffset
 	}
 	w.t.facts = append(w.t.facts, f)
+	return w.alone(f)
 }
 
 // rewriteEpochs regenerates leader-epoch-checkpoint, where a finding speaks of it and Kafka would
@@ -157,6 +169,17 @@ func firstSummary(list []*found) string {
 // promise is what a start finds, computed from the facts; verified later where the result can be
 // built in memory.
 func (w *work) promise() error {
+	pr := w.finds()
+	var err error
+	if pr.Records, err = w.records(&pr); err != nil {
+		return err
+	}
+	w.builder.plan.Promises = append(w.builder.plan.Promises, pr)
+	return nil
+}
+
+// finds is promise without the records, for which the batches are read.
+func (w *work) finds() Promise {
 	pr := Promise{Root: w.t.index, Dir: base(w.dir), Partition: w.p.Name, LogStartOffset: w.start, LogEndOffset: w.end, Epochs: [][2]int64{}}
 	cut := w.epochs.Old.Loaded
 	if w.edited("leader-epoch-checkpoint") {
@@ -169,10 +192,5 @@ func (w *work) promise() error {
 	for _, e := range cut {
 		pr.Epochs = append(pr.Epochs, [2]int64{int64(e.Epoch), e.StartOffset})
 	}
-	var err error
-	if pr.Records, err = w.records(&pr); err != nil {
-		return err
-	}
-	w.builder.plan.Promises = append(w.builder.plan.Promises, pr)
-	return nil
+	return pr
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"kafsck/diff"
 	"kafsck/finding"
 	"kafsck/incident"
 	"kafsck/logdir"
+	"kafsck/replica"
 )
 
 // partitionMeta writes partition.metadata with the topic id that the other replicas or the metadata
@@ -211,9 +213,77 @@ func (b *builder) duplicate(x *found) {
 	tell := func(f *dirFacts) string {
 		return fmt.Sprintf("%s ends at offset %d in epoch %d", owner[f].root.Name+"/"+base(f.dir), f.end, f.epoch)
 	}
+	for _, seg := range better.dir.Segments { // apply looks that what goes and is no loss is there
+		if seg.Log != nil && seg.Log.Suffix == logdir.NoSuffix {
+			owner[better].lent[file(better.dir, seg.Log.Name)] = true
+		}
+	}
 	b.add(t, worse.dir, Action{Kind: MoveAside, Confirm: true, Does: fmt.Sprintf("%s goes out of %s, the other one stays", base(worse.dir), t.root.Name),
-		Why:  firstSummary([]*found{x}) + fmt.Sprintf("; %s, %s. The newer epoch is the one that a leader wrote last; kafsck diff shows what only the other one holds: export that first", tell(better), tell(worse)),
-		Undo: "everything below it is in lost+found", Edits: []Edit{{Op: Remove, File: base(worse.dir)}}}, []*found{x})
+		Why:   firstSummary([]*found{x}) + fmt.Sprintf("; %s, %s. The newer epoch is the one that a leader wrote last; kafsck diff shows what only the other one holds: export that first", tell(better), tell(worse)),
+		Loses: worse.gone(), Undo: "everything below it is in lost+found", Edits: []Edit{{Op: Remove, File: base(worse.dir)}}}, []*found{x})
+}
+
+// alone splits what a second live directory of a broker has into what the one that stays has, too, and
+// what that lacks, and says which other brokers have all of that.
+func (w *work) alone(f *dirFacts) error {
+	at := slices.IndexFunc(w.p.Copies, func(c *incident.Copy) bool {
+		return c.State == replica.Live && !c.Extra && c.Broker == w.copy.Broker && c.Err == nil && c.Log != nil
+	})
+	if !w.copy.Extra || at < 0 || !w.copy.Broker.Known {
+		return nil
+	}
+	stays := w.p.Copies[at]
+	gone, err := diff.Missing(stays.Content(), w.copy.Content(), 0, w.p.Ruling.Policy == "compact")
+	if err != nil {
+		return err
+	}
+	for _, g := range gone {
+		l := PlanLoss{From: g.From, To: g.To, HeldBy: []int32{}, Note: "what the directory that stays lacks"}
+		for _, o := range w.p.Live() {
+			if o == stays || o.Err != nil || o.Log == nil || !o.Broker.Known {
+				continue
+			}
+			spans, err := diff.Held(w.copy.Content(), o.Content(), []replica.Span{{From: g.From, To: g.To}})
+			if err != nil {
+				return err
+			}
+			if len(spans) == 1 && spans[0].From <= g.From && spans[0].To >= g.To {
+				l.HeldBy = append(l.HeldBy, o.Broker.ID)
+			}
+		}
+		if n := len(f.alone); n > 0 && f.alone[n-1].To == l.From && slices.Equal(f.alone[n-1].HeldBy, l.HeldBy) {
+			f.alone[n-1].To = l.To
+			continue
+		}
+		f.alone = append(f.alone, l)
+	}
+	// What stays in the other directory goes out of this one all the same.
+	var all []PlanLoss
+	next := f.first
+	held := func(to int64) {
+		if next < to {
+			all = append(all, PlanLoss{From: next, To: to, HeldBy: []int32{w.copy.Broker.ID}, Note: "the directory that stays has the same"})
+		}
+	}
+	for _, l := range f.alone {
+		held(l.From)
+		all = append(all, l)
+		next = max(next, l.To)
+	}
+	held(f.end)
+	f.alone, f.compared = all, true
+	return nil
+}
+
+// gone are the offsets that go with a directory as a whole.
+func (f *dirFacts) gone() []PlanLoss {
+	if f.compared {
+		return f.alone
+	}
+	if f.first >= f.end {
+		return nil
+	}
+	return []PlanLoss{{From: f.first, To: f.end, HeldBy: []int32{}, Note: "this directory as a whole; what the other one holds as well is not lost"}}
 }
 
 // remoteCache takes files out of remote-log-index-cache that are no index: a broker fetches them again.

@@ -43,18 +43,25 @@ func (w *work) indexes() error {
 		return nil // where a start splits a segment, it builds the indexes too
 	}
 	var list []*found
-	for code := range indexCodes {
-		list = append(list, w.of(w.dir, code)...)
+	for _, x := range w.found {
+		if x.dir == w.dir && indexCodes[x.Code] != nil && (w.opt.All || x.Severity > finding.Note || w.stays(x)) {
+			list = append(list, x)
+		}
 	}
-	slices.SortFunc(list, func(a, b *found) int { return strings.Compare(string(a.Code), string(b.Code)) })
+	slices.SortStableFunc(list, func(a, b *found) int { return strings.Compare(string(a.Code), string(b.Code)) })
 	files := map[string]int64{} // name: base offset of its segment
+	var faults []indexFault
 	for _, x := range list {
 		for _, a := range w.log.Anomalies.Kept {
 			if slices.Contains(indexCodes[x.Code], a.Kind) && a.Segment >= 0 && a.Segment < len(w.log.Segments) {
 				seg := w.log.Segments[a.Segment]
 				files[indexName(&a, seg)] = seg.BaseOffset
+				faults = append(faults, indexFault{x.Code, indexName(&a, seg)})
 				if a.Kind == replica.ZeroCapacityIndex {
-					w.roomless(files, seg)
+					if name := w.roomless(seg); name != "" {
+						files[name] = seg.BaseOffset
+						faults = append(faults, indexFault{x.Code, name})
+					}
 				}
 			}
 		}
@@ -92,7 +99,10 @@ func (w *work) indexes() error {
 			continue
 		}
 		answers := slices.DeleteFunc(slices.Clone(list), func(x *found) bool { return !w.speaksOf(x, ext) })
-		why := because(answers, "it does not fit its .log")
+		why := w.indexWhy(answers, faults, edits)
+		if slices.ContainsFunc(answers, w.stays) {
+			why += "; a start makes an empty one where there is none, and never fills it: retention and lookups by time then go by the time at which the .log file was last modified"
+		}
 		if stay {
 			// The finding is still there afterwards, of empty segments alone: no action mends that.
 			answers = slices.DeleteFunc(answers, func(x *found) bool {
@@ -107,8 +117,8 @@ func (w *work) indexes() error {
 		w.add(w.t, w.dir, Action{
 			Kind:  indexKinds[ext],
 			Does:  fmt.Sprintf("%s built anew from %s: %s", plural(len(edits), ext+" file", ext+" files"), map[bool]string{true: "its .log", false: "their .log files"}[len(edits) == 1], names(edits)),
-			Why:   why + "; every batch of the .log passes its CRC or is dealt with by another action",
-			Undo:  "the old files are in lost+found",
+			Why:   why + w.proved(len(edits)),
+			Undo:  w.undoIndexes(edits),
 			Edits: edits,
 		}, answers)
 	}
@@ -116,8 +126,9 @@ func (w *work) indexes() error {
 		orphans = append(orphans, empty[ext]...)
 	}
 	if len(orphans) > 0 {
-		w.add(w.t, w.dir, Action{Kind: RemoveFile, Does: "index files of an empty segment go: " + names(orphans), Why: because(list, "they have no room for an entry") + "; a broker makes them at its next start (after a clean shutdown with a line at level ERROR that it could not find them, which means nothing)",
-			Undo: "the files are in lost+found", Edits: orphans}, slices.DeleteFunc(slices.Clone(list), func(x *found) bool { return x.Code != "zero-capacity-index" }))
+		roomless := slices.DeleteFunc(slices.Clone(list), func(x *found) bool { return x.Code != "zero-capacity-index" })
+		w.add(w.t, w.dir, Action{Kind: RemoveFile, Does: "index files of an empty segment go: " + names(orphans), Why: w.indexWhy(roomless, faults, orphans) + "; a broker makes them at its next start (after a clean shutdown with a line at level ERROR that it could not find them, which means nothing)",
+			Undo: "the files are in lost+found", Edits: orphans}, roomless)
 	}
 	if e := w.orphans(); len(e) > 0 {
 		list := slices.DeleteFunc(w.of(w.dir, "index-orphan"), func(x *found) bool { return x.Severity >= finding.Loss })
@@ -127,14 +138,57 @@ func (w *work) indexes() error {
 	return nil
 }
 
-// roomless adds a time index of 0 bytes to the files: beside an .index without room it has none either,
-// and a segment is rolled where either is full (LogSegment.shouldRoll).
-func (w *work) roomless(files map[string]int64, seg *logdir.Segment) {
-	for _, f := range w.segmentFiles(seg.BaseOffset) {
-		if f.Kind == logdir.KindTimeIndex && f.Size == 0 {
-			files[f.Name] = seg.BaseOffset
+// proved says why a file that is built from a .log can be believed.
+func (w *work) proved(files int) string {
+	for _, kind := range unreadable {
+		if w.log.Anomalies.Counts[kind] > 0 {
+			return "; every batch of the .log passes its CRC, or is dealt with by another action"
 		}
 	}
+	if files == 1 {
+		return "; every batch of the .log passes its CRC"
+	}
+	return "; every batch of the .log files passes its CRC"
+}
+
+// undoIndexes says where the old files are, if there were any.
+func (w *work) undoIndexes(edits []Edit) string {
+	there := map[string]bool{}
+	for _, seg := range w.dir.Segments {
+		for _, f := range []*logdir.File{seg.Index, seg.TimeIndex, seg.TxnIndex} {
+			if f != nil {
+				there[file(w.dir, f.Name)] = true
+			}
+		}
+	}
+	old := 0
+	for _, e := range edits {
+		if there[e.File] {
+			old++
+		}
+	}
+	switch {
+	case old == 0 && len(edits) == 1:
+		return "remove the file: there was none"
+	case old == 0:
+		return "remove the files: there were none"
+	case old == len(edits) && old == 1:
+		return "the old file is in lost+found"
+	case old == len(edits):
+		return "the old files are in lost+found"
+	}
+	return "the old files are in lost+found; remove those that are new"
+}
+
+// roomless names the time index of 0 bytes of a segment, "" none: beside an .index without room it has
+// none either, and a segment is rolled where either is full (LogSegment.shouldRoll).
+func (w *work) roomless(seg *logdir.Segment) string {
+	for _, f := range w.segmentFiles(seg.BaseOffset) {
+		if f.Kind == logdir.KindTimeIndex && f.Size == 0 {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // speaksOf reports whether a finding is about a kind of index file.

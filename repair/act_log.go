@@ -35,6 +35,7 @@ type hole struct {
 	blocks     int            // damaged ones
 	gap        bool           // no bytes: offsets are missing between two segments
 	marker     bool           // no bytes: the marker of an aborted transaction, at from, is missing
+	unproven   bool           // batches stand in it that may be what a destroyed one held
 	soft       bool           // the block stays if nobody has a better one
 	doubles    []replica.Block
 	unread     []replica.Block // whole by their CRC, with records that cannot be read
@@ -43,7 +44,8 @@ type hole struct {
 
 	source  *incident.Copy // who has it; nil nobody
 	taken   []replica.Block
-	batches int // in taken
+	sources []*incident.Copy // of each of taken, where that is not source
+	batches int              // in taken
 }
 
 // stretch is a run of bytes of a segment's .log that stays, or blocks of a sibling.
@@ -110,6 +112,9 @@ func (w *work) mendLog() error {
 			return &Uncut{askedWhy, fmt.Sprintf("%s has more than %d damaged places, which is for kafsck salvage", w.copy.Dir, maxHoles)}
 		}
 		return nil
+	}
+	if err := s.unprove(); err != nil {
+		return err
 	}
 	for _, h := range s.holes {
 		if err := s.ask(h); err != nil {

@@ -52,7 +52,7 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 				does = append(does, fmt.Sprintf("the marker of an aborted transaction at offset %d from broker %s", h.from, h.source.Broker.Name))
 				continue
 			}
-			does = append(does, fmt.Sprintf("offsets %d–%d (%s) from broker %s", h.taken[0].Base, h.taken[len(h.taken)-1].Last, plural(h.batches, "batch", "batches"), h.source.Broker.Name))
+			does = append(does, fmt.Sprintf("%s (%s) from %s", offsetsOf(h.taken[0].Base, h.taken[len(h.taken)-1].Last+1), plural(h.batches, "batch", "batches"), h.sourceNames()))
 		case h.soft || h.gap || h.marker:
 			continue
 		case h.lost && h.from < h.to:
@@ -66,12 +66,22 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 				unread = true
 				l.Note = "the CRC is right, and the records cannot all be read"
 				a.Loses = append(a.Loses, l)
-				does = append(does, fmt.Sprintf("%s whose records cannot be read, at offsets %d–%d, %s to lost+found (%d bytes), what stands around stays",
-					plural(h.blocks, "batch", "batches"), h.from, h.to-1, map[bool]string{true: "goes", false: "go"}[h.blocks == 1], h.bytes))
+				does = append(does, fmt.Sprintf("%s whose records cannot be read, at %s, %s to lost+found (%d bytes), what stands around stays",
+					plural(h.blocks, "batch", "batches"), offsetsOf(h.from, h.to), map[bool]string{true: "goes", false: "go"}[h.blocks == 1], h.bytes))
 				continue
 			}
-			a.Loses = append(a.Loses, l)
-			does = append(does, fmt.Sprintf("the damaged batches at offsets %d–%d go to lost+found (%d bytes), what stands around them stays", h.from, h.to-1, h.bytes))
+			if h.unproven {
+				l.Note = "damaged bytes stand on both sides of the batches here, and no offset is missing there: they may be what a record of the destroyed batch held, and no part of the log"
+			}
+			parts := []PlanLoss{l}
+			if !h.unproven { // else what other copies have there bears nothing out: ask has looked
+				var err error
+				if parts, err = s.lostParts(h, l); err != nil {
+					return err
+				}
+			}
+			a.Loses = append(a.Loses, parts...)
+			does = append(does, fmt.Sprintf("what is damaged at %s goes to lost+found (%d bytes), what stands around it stays", offsetsOf(h.from, h.to), h.bytes))
 		case h.next != nil && h.next.Segment == int(h.seg):
 			a.Kind = stronger(a.Kind, Quarantine)
 			if h.from < h.to && !s.log.Sparse {
@@ -110,8 +120,17 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 			if !sure {
 				choices++
 			}
+			from, to := d.WrittenBase, d.WrittenBase+max(d.WrittenSpan(), 1)
+			l, err := s.second(d)
+			if err != nil {
+				return err
+			}
+			if l != nil {
+				a.Loses = append(a.Loses, *l)
+				a.Confirm = true
+			}
 			if i < 3 {
-				does = append(does, fmt.Sprintf("the second batch at offsets %d–%d goes to lost+found, the first one stays", d.WrittenBase, d.WrittenBase+max(d.WrittenSpan(), 1)-1))
+				does = append(does, fmt.Sprintf("the second batch at %s goes to lost+found, the first one stays", offsetsOf(from, to)))
 			}
 		}
 	}
@@ -131,7 +150,7 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 		}
 		recs := s.cutRecs
 		a.Loses = append(a.Loses, PlanLoss{From: s.cutFrom, To: s.cutTo, Records: &recs, HeldBy: held})
-		does = append(does, fmt.Sprintf("the log is cut at offset %d: offsets %d–%d go to lost+found", s.cutFrom, s.cutFrom, s.cutTo-1))
+		does = append(does, fmt.Sprintf("the log is cut at offset %d, and lost+found has what goes: %s", s.cutFrom, offsetsOf(s.cutFrom, s.cutTo)))
 	}
 	if len(does) > 4 {
 		does = append(does[:3], fmt.Sprintf("%d more places", len(does)-3))
@@ -164,6 +183,12 @@ func (s *surgery) act(list []*found, cut *truncation, why string) error {
 		a.Why += torn
 	}
 	s.derive(&a, results, changed)
+	for _, r := range results { // where the first segments go, the log begins behind them
+		if !r.drop {
+			s.work.start = max(s.work.start, r.base)
+			break
+		}
+	}
 	var answers []*found
 	for _, x := range list {
 		if s.answers(x) {
@@ -232,7 +257,7 @@ func (s *surgery) assemble() ([]result, error) {
 		}
 		if h.gap {
 			base := h.taken[0].Base
-			out = append(out, result{base: base, name: fmt.Sprintf("%020d.log", base), pieces: s.lend(h, h.taken), changed: true})
+			out = append(out, result{base: base, name: fmt.Sprintf("%020d.log", base), pieces: s.lend(h, 0, len(h.taken)), changed: true})
 			continue
 		}
 		seg := int(h.seg)
@@ -249,7 +274,7 @@ func (s *surgery) assemble() ([]result, error) {
 				position = -1
 			}
 			if n > 0 {
-				items[seg] = append(items[seg], item{position, -len(s.holes) + k, s.lend(h, rest[:n])})
+				items[seg] = append(items[seg], item{position, -len(s.holes) + k, s.lend(h, len(h.taken)-len(rest), len(h.taken)-len(rest)+n)})
 			}
 			rest = rest[n:]
 		}
@@ -302,12 +327,13 @@ func (s *surgery) beyond(base int64, i, last int) bool {
 }
 
 // lend are the bytes of a sibling's blocks.
-func (s *surgery) lend(h *hole, blocks []replica.Block) []Piece {
-	o := s.byDir[h.source.Dir]
+func (s *surgery) lend(h *hole, from, to int) []Piece {
 	var out []Piece
-	for _, b := range blocks {
-		name := file(h.source.Log.Partition, h.source.Log.Segments[b.Segment].Log.Name)
-		if k := len(out) - 1; k >= 0 && out[k].File == name && out[k].Position+out[k].Length == b.Position {
+	for i := from; i < to; i++ {
+		b, source := &h.taken[i], h.sourceOf(i)
+		o := s.byDir[source.Dir]
+		name := file(source.Log.Partition, source.Log.Segments[b.Segment].Log.Name)
+		if k := len(out) - 1; k >= 0 && out[k].Root == o.index && out[k].File == name && out[k].Position+out[k].Length == b.Position {
 			out[k].Length += b.Length
 			continue
 		}

@@ -36,6 +36,7 @@ func (s *surgery) derive(a *Action, results []result, changed int64) {
 		bases[r.base] = true
 		lastBase = r.base
 	}
+	s.sized(results)
 	end := s.newEnd(lastBase)
 	s.work.end = end
 	if changed >= 0 {
@@ -180,7 +181,16 @@ func (s *surgery) derivedSnapshots(a *Action, results []result, bases map[int64]
 			a.Edits = append(a.Edits, Edit{Op: Remove, File: file(s.dir, f.Name)})
 			continue
 		}
-		a.Edits = append(a.Edits, Edit{Op: Rebuild, File: file(s.dir, f.Name), Snapshot: below, Logs: logsBetween(s.dir, results, offsetOf(below), f.BaseOffset)})
+		logs := logsBetween(s.dir, results, offsetOf(below), f.BaseOffset)
+		if below == "" && len(logs) == 0 {
+			// The log begins here now. What the snapshot says of producers is all that is left of them, as
+			// where retention took the segments below.
+			if slices.Contains(s.badSnapshots(), f.Name) {
+				a.Edits = append(a.Edits, Edit{Op: Remove, File: file(s.dir, f.Name)})
+			}
+			continue
+		}
+		a.Edits = append(a.Edits, Edit{Op: Rebuild, File: file(s.dir, f.Name), Snapshot: below, Logs: logs})
 	}
 }
 

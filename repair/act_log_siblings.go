@@ -31,7 +31,7 @@ func (s *surgery) ask(h *hole) error {
 			return nil
 		}
 	}
-	return nil
+	return s.chained(h)
 }
 
 // others are the live replicas on other brokers that could be read.
@@ -48,10 +48,15 @@ func (h *hole) enclosed(o *incident.Copy, each func(b *replica.Block) bool) (boo
 	if !met {
 		from = h.prev.Base
 	}
+	var before replica.Block
 	for b, err := range o.Log.Blocks(from, h.next.Base+1) {
+		apart := met && before.Length > 0 && b.Segment == before.Segment && b.Position != before.Position+before.Length
+		before = b
 		switch {
 		case err != nil:
 			return false, err
+		case apart: // bytes that are no batch stand there as well: what lies between may be a value's
+			return false, nil
 		case !met:
 			if !b.Same(h.prev) {
 				return false, nil
@@ -182,9 +187,14 @@ func (s *surgery) torn(list []*found) (string, error) {
 		if x.Code != "torn-tail" || x.At.From < 0 || x.At.To <= x.At.From {
 			continue
 		}
-		said := fmt.Sprintf("; by its header the torn batch held offsets %d–%d, which are not in this copy", x.At.From, x.At.To-1)
+		said := ""
+		if len(x.Ranges) > 0 { // of the header; At reaches up to the high watermark where that is higher
+			said = "; by its header the torn batch held " + offsetsOf(x.Ranges[0].From, x.Ranges[0].To)
+		}
 		if hw, ok := s.t.dir.HighWatermarks.Line(s.dir); ok && hw > x.At.From {
-			said += fmt.Sprintf(", and its high watermark, %d, says that they were committed", hw)
+			said += fmt.Sprintf("; %s are not in this copy, and its high watermark, %d, says that they were committed", offsetsOf(x.At.From, hw), hw)
+		} else {
+			said += fmt.Sprintf("; %s are not in this copy", offsetsOf(x.At.From, x.At.To))
 		}
 		var whole []string
 		for _, o := range s.others() {
@@ -199,7 +209,10 @@ func (s *surgery) torn(list []*found) (string, error) {
 		if len(whole) == 0 {
 			return said + ": no other copy here has them whole either; where one has, it must lead, not this one", nil
 		}
-		return said + fmt.Sprintf(": broker %s has them whole and must lead, not this one", join(whole)), nil
+		if len(whole) > 1 {
+			return said + fmt.Sprintf(": brokers %s have them whole, and one of them must lead, not this one", join(whole)), nil
+		}
+		return said + fmt.Sprintf(": broker %s has them whole and must lead, not this one", whole[0]), nil
 	}
 	return "", nil
 }

@@ -34,7 +34,12 @@ func (w *work) snapshots() error {
 				continue
 			}
 			from := w.snapshotAt(at.BaseOffset - 1)
-			edits = append(edits, Edit{Op: Rebuild, File: file(w.dir, name), Snapshot: from, Logs: logsBetween(w.dir, results, offsetOf(from), at.BaseOffset)})
+			logs := logsBetween(w.dir, results, offsetOf(from), at.BaseOffset)
+			if from == "" && len(logs) == 0 { // nothing is left to build it from, and a load finds no producers without it
+				edits = append(edits, Edit{Op: Remove, File: file(w.dir, name)})
+				continue
+			}
+			edits = append(edits, Edit{Op: Rebuild, File: file(w.dir, name), Snapshot: from, Logs: logs})
 		}
 		if len(edits) > 0 {
 			w.add(w.t, w.dir, Action{Kind: RebuildSnapshot, Does: plural(len(edits), "producer snapshot", "producer snapshots") + " built anew from the batches: " + names(edits),

@@ -24,13 +24,19 @@ import (
 // planOf plans all that can be planned for a folder.
 func planOf(t *testing.T, dir string) *repair.Plan {
 	t.Helper()
+	return planWith(t, dir, repair.BuildOptions{All: true})
+}
+
+func planWith(t *testing.T, dir string, opt repair.BuildOptions) *repair.Plan {
+	t.Helper()
+	opt.Kafsck, opt.Kafka, opt.KafkaNamed, opt.Now = "test", broker.Latest, true, time.Unix(1700000000, 0)
 	c, err := logdir.Discover([]string{dir}, logdir.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	inc := incident.Open(c, incident.Options{Files: true, Tell: true, Compare: true, Transactions: true})
-	p, err := repair.Build(t.Context(), inc, repair.BuildOptions{Kafsck: "test", Kafka: broker.Latest, KafkaNamed: true, Now: time.Unix(1700000000, 0), All: true})
+	p, err := repair.Build(t.Context(), inc, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

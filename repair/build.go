@@ -90,6 +90,10 @@ func Build(ctx context.Context, inc *incident.Incident, opt BuildOptions) (*Plan
 	if err := b.directories(); err != nil {
 		return nil, err
 	}
+	if err := b.markers(); err != nil {
+		return nil, err
+	}
+	b.reads()
 	b.leave()
 	if err := b.strays(); err != nil {
 		return nil, err
@@ -123,6 +127,7 @@ type builder struct {
 	found       []*found
 	cuts, scans map[int]bool // of BuildOptions.Truncate and Rescan: planned
 	salvages    bool         // roots are only sources, and none may be in use
+	asIs        []Promise    // of live logs without an action of their own
 }
 
 // target is a root under way: a log directory, or a partition directory that was given alone.
@@ -136,6 +141,8 @@ type target struct {
 	lent   map[string]bool // files that bytes are taken from
 	lines  map[string]bool // "file topic partition": edited by an action
 	facts  []*dirFacts     // of the live partitions
+
+	sizes map[*logdir.Partition][]segmentSize // of logs that an action changes: their segments in the result
 }
 
 // dirFacts is what lines of checkpoints are held against.
@@ -144,6 +151,10 @@ type dirFacts struct {
 	first            int64 // base offset of the first segment
 	start, end, last int64 // log start, log end, base offset of the last segment
 	epoch            int32 // newest epoch of its batches, -1 none
+	// alone, of the lesser one of two live directories of a broker, is all that it has, by who has
+	// it as well; compared says that it is known.
+	alone    []PlanLoss
+	compared bool
 }
 
 // found is a finding and where it lies.

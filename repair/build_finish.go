@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"kafsck/finding"
 	"kafsck/logdir"
 	"kafsck/manifest"
 )
@@ -22,8 +23,13 @@ func (b *builder) finish() error {
 			}
 		}
 	}
+	for _, x := range b.asIs {
+		if !slices.ContainsFunc(b.plan.Promises, func(o Promise) bool { return o.Root == x.Root && o.Dir == x.Dir }) {
+			b.plan.Promises = append(b.plan.Promises, x)
+		}
+	}
 	b.plan.Promises = slices.DeleteFunc(b.plan.Promises, func(x Promise) bool {
-		return !slices.ContainsFunc(b.plan.Actions, func(a Action) bool { return a.Root == x.Root && a.Dir == x.Dir })
+		return !slices.ContainsFunc(b.plan.Actions, func(a Action) bool { return a.Root == x.Root && a.changes(&x) })
 	})
 	old := map[int]*target{}
 	for i, t := range b.roots {
@@ -62,6 +68,17 @@ func (b *builder) finish() error {
 		}
 	}
 	return b.hash()
+}
+
+// changes reports whether an action works on the partition of a promise, or on its line of a checkpoint.
+// A whole directory that goes leaves nothing to promise.
+func (a *Action) changes(x *Promise) bool {
+	if a.Dir == x.Dir {
+		return !slices.ContainsFunc(a.Edits, func(e Edit) bool { return e.Op == Remove && e.File == x.Dir })
+	}
+	return slices.ContainsFunc(a.Edits, func(e Edit) bool {
+		return e.Op == Line && x.Dir == fmt.Sprintf("%s-%d", e.Line.Topic, e.Line.Partition)
+	})
 }
 
 // tie says of each promise which actions it rests on.
@@ -167,7 +184,7 @@ func (b *builder) hash() error {
 // leave tells of every finding at or above warning that no action answers.
 func (b *builder) leave() {
 	for _, x := range b.found {
-		if x.answered || x.Severity == 0 {
+		if x.answered || x.Severity == 0 || b.madeAnew(x) {
 			continue
 		}
 		l := Left{Code: string(x.Code), Partition: x.At.Partition}
@@ -182,6 +199,39 @@ func (b *builder) leave() {
 			b.plan.Left = append(b.plan.Left, l)
 		}
 	}
+}
+
+// madeAnew reports whether an action on the log beside it writes the one file that a finding speaks of
+// anew, or takes it out: it answers the finding, and is told of it.
+func (b *builder) madeAnew(x *found) bool {
+	if x.target == nil || !ofOneFile(x) || !slices.Contains([]string{".index", ".timeindex", ".txnindex", ".snapshot"}, path.Ext(x.At.File)) {
+		return false
+	}
+	name := below0(x)
+	for i := range b.plan.Actions {
+		a := &b.plan.Actions[i]
+		if a.Root != x.target.index || !slices.ContainsFunc(a.Edits, func(e Edit) bool { return (e.Op == Rebuild || e.Op == Remove) && e.File == name }) {
+			continue
+		}
+		// A log that is missing is more than its index.
+		if x.Code == "index-orphan" || x.Code == "txn-data-without-marker" || x.Severity >= finding.Loss {
+			return false
+		}
+		if !slices.Contains(a.Findings, string(x.Code)) {
+			a.Findings = append(a.Findings, string(x.Code))
+		}
+		return true
+	}
+	return false
+}
+
+// ofOneFile reports whether all that a finding counts lies in the file that it names.
+func ofOneFile(x *found) bool {
+	if x.Count > 1 && x.Count > len(x.Evidence) && len(x.Places) < x.Count {
+		return false
+	}
+	return !slices.ContainsFunc(x.Evidence, func(e finding.Evidence) bool { return !strings.HasPrefix(e.Claim, x.At.File) }) &&
+		!slices.ContainsFunc(x.Places, func(p finding.Place) bool { return p.File != x.At.File })
 }
 
 // below0 is the finding's file below its root.

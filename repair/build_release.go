@@ -2,6 +2,7 @@ package repair
 
 import (
 	"fmt"
+	"slices"
 
 	"kafsck/broker"
 	"kafsck/logdir"
@@ -18,6 +19,7 @@ func (n *NeedRelease) Error() string {
 // release settles whose start is promised: the release that somebody named, else that of which the
 // directories or the metadata speak, as predict start does.
 func (b *builder) release() error {
+	defer b.doubtRelease()
 	if b.opt.KafkaNamed {
 		return nil
 	}
@@ -35,6 +37,17 @@ func (b *builder) release() error {
 	}
 	b.plan.Kafka = b.opt.Kafka.String()
 	return nil
+}
+
+// doubtRelease says why the directories cannot be those of the release that is promised.
+func (b *builder) doubtRelease() {
+	for _, cl := range b.inc.Clusters {
+		for _, why := range cl.Contradicts(b.opt.Kafka) {
+			if !slices.Contains(b.plan.KafkaDoubts, why) {
+				b.plan.KafkaDoubts = append(b.plan.KafkaDoubts, why)
+			}
+		}
+	}
 }
 
 // strays asks for the release where all directories of a mended root are older than topic ids, or

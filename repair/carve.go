@@ -54,6 +54,7 @@ type Carving struct {
 	Embedded int64 // in the bytes of a damaged batch: images in a value, no data
 	Cut      int64 // data in bytes that a damaged batch claims, which ends before them
 	Lone     int64 // messages for which nothing speaks but a CRC over few bytes
+	Amid     int64 // amid bytes of no batch in which no offset is missing: maybe the content of a value
 	Loose    int64 // batches with an offset that may be of another block of the file system
 	// Snapshots of the cluster metadata (*.checkpoint) are batches too, with offsets of their own from 0.
 	Snapshots, SnapshotBatches int64
@@ -78,6 +79,9 @@ type CarvedLog struct {
 	Proved             int64 // batches that stand in a log of this partition
 	// Dir is the partition directory that the log is written to: "orders-0", "carved-2".
 	Dir string
+	// Place is 0 for the first log of a name, in "salvaged"; others of that name are in places of their own,
+	// "salvaged-b" and so on, so that kafsck salvage takes each for a copy of the partition.
+	Place int
 
 	From, To     int64 // offsets, To exclusive
 	Batches      int64
@@ -95,6 +99,9 @@ type CarvedLog struct {
 	// reading.
 	Assumed, Doubts []string
 	Pieces          []CarvedPiece // ascending offsets
+
+	ruling bool  // it has batches of the newest leader's epoch, by the metadata
+	led    int64 // of its batches, those in the live log of the leader
 }
 
 // CarvedGap is a range of offsets [From, To) that no piece of the log has.
@@ -113,6 +120,7 @@ type CarvedPiece struct {
 	Outer          int64
 	Embedded, Lone bool
 	Loose          bool // see segment.Carved
+	Amid           bool // it may be the content of a value: see Carving.Amid
 	Snapshot       bool // a snapshot of the cluster metadata: no log
 
 	of *run
@@ -142,6 +150,7 @@ func Carve(ctx context.Context, r io.ReaderAt, opt CarveOptions) (*Carving, erro
 	if opt.Hash && c.told.Stats.Unread == 0 {
 		c.told.SHA256 = hex.EncodeToString(hash.Sum(nil))
 	}
+	c.amid()
 	if err := c.names(); err != nil {
 		return nil, err
 	}

@@ -108,6 +108,7 @@ func (c *carving) known(p *logdir.Partition) error {
 			}
 			r.votes[name] = min(max(r.votes[name], n), r.batches)
 		}
+		c.led(p, name, tally)
 	}()
 	for _, seg := range p.Segments {
 		f := seg.Log

@@ -15,6 +15,25 @@ import (
 // maxTold bounds the sentences about one log.
 const maxTold = 8
 
+// maxPlaces bounds the logs of one name that are written under it; the others are carved ones.
+const maxPlaces = 16
+
+// CarvedTopic is the topic that logs without a name are written under: it is made up.
+const CarvedTopic = "carved"
+
+// PlaceName is the directory of the result in which the log is.
+func (l *CarvedLog) PlaceName() string {
+	return placeName(l.Place)
+}
+
+// placeName has no number, which would pass for the id of a broker.
+func placeName(place int) string {
+	if place == 0 {
+		return "salvaged"
+	}
+	return "salvaged-" + string(rune('a'+place))
+}
+
 // tell makes logs of the chains.
 func (c *carving) tell() {
 	heads := c.headsByOffset()
@@ -48,18 +67,24 @@ func (c *carving) tell() {
 		c.named(&l, chain, rivals)
 		c.told.Logs = append(c.told.Logs, l)
 	}
+	c.rule()
 	slices.SortStableFunc(c.told.Logs, func(a, b CarvedLog) int {
-		return cmp.Or(cmp.Compare(b2i(a.Partition == ""), b2i(b.Partition == "")), cmp.Compare(a.Partition, b.Partition), cmp.Compare(b.share(), a.share()), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Pieces[0].Pos, b.Pieces[0].Pos))
+		return cmp.Or(cmp.Compare(b2i(a.Partition == ""), b2i(b.Partition == "")), cmp.Compare(a.Partition, b.Partition), byRule(&a, &b), cmp.Compare(a.Pieces[0].Pos, b.Pieces[0].Pos))
 	})
-	used := map[string]bool{}
+	used, named := map[string]bool{}, map[string]int{}
 	for i := range c.told.Logs {
 		l := &c.told.Logs[i]
 		l.Number = i + 1
 		if l.Partition != "" && !used[l.Partition] && isPartitionDir(l.Partition) {
 			l.Dir = l.Partition
 			used[l.Dir] = true
+			named[l.Dir] = 1
 		} else if l.Partition != "" && !strings.HasPrefix(l.Partition, metadataTopic+"-") {
 			l.Doubts = append(l.Doubts, "another log here has the name too: another history of the partition, or a part that nothing joins to it")
+			if n := named[l.Partition]; n > 0 && n < maxPlaces {
+				l.Dir, l.Place = l.Partition, n
+				named[l.Partition]++
+			}
 		}
 		for _, p := range l.Pieces {
 			owner[p.of.index] = l.Number
@@ -68,7 +93,7 @@ func (c *carving) tell() {
 	n := 0
 	for i := range c.told.Logs {
 		for l := &c.told.Logs[i]; l.Dir == ""; n++ {
-			if dir := fmt.Sprintf("carved-%d", n); !used[dir] {
+			if dir := fmt.Sprintf("%s-%d", CarvedTopic, n); !used[dir] {
 				l.Dir, used[dir] = dir, true
 			}
 		}
@@ -82,8 +107,8 @@ func (c *carving) tell() {
 	}
 }
 
-// share is how much of a log is in logs of the PATHs: of several histories under one name the first is
-// the one that they know best.
+// share is how much of a log is in logs of the PATHs: where no metadata tell, the first of several
+// histories under one name is the one that they know best.
 func (l *CarvedLog) share() float64 { return float64(l.Proved) / float64(max(l.Batches, 1)) }
 
 func b2i(b bool) int {
@@ -103,7 +128,7 @@ func isPartitionDir(name string) bool {
 }
 
 func pieceOf(r *run) CarvedPiece {
-	return CarvedPiece{Pos: r.pos, Len: r.end - r.pos, From: r.from, To: r.to, Batches: r.batches, Outer: r.outer, Embedded: r.embedded, Lone: r.lone, Loose: r.loose, Snapshot: r.snapshot, of: r}
+	return CarvedPiece{Pos: r.pos, Len: r.end - r.pos, From: r.from, To: r.to, Batches: r.batches, Outer: r.outer, Embedded: r.embedded, Lone: r.lone, Loose: r.loose, Amid: r.amid, Snapshot: r.snapshot, of: r}
 }
 
 // log adds up a chain.

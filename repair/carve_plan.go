@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"kafsck/broker"
@@ -41,14 +42,20 @@ func (t *Carving) Plan(opt CarvePlanOptions) (*Plan, error) {
 	for i := range t.Logs {
 		l := &t.Logs[i]
 		n := l.newLog(name, t.SHA256, ids)
-		a := Action{ID: fmt.Sprintf("a%d", len(p.Actions)+1), Kind: SalvageLog, Partition: l.Dir, Dir: l.Dir, Findings: []string{}, Loses: []PlanLoss{},
+		root := 0
+		if l.Place > 0 { // the source is root 1
+			for root = l.Place + 1; len(p.Roots) <= root; {
+				p.Roots = append(p.Roots, Root{Name: placeName(len(p.Roots) - 1), New: true, Partition: true})
+			}
+		}
+		a := Action{ID: fmt.Sprintf("a%d", len(p.Actions)+1), Kind: SalvageLog, Root: root, Partition: l.Dir, Dir: l.Dir, Findings: []string{}, Loses: []PlanLoss{},
 			Does:  fmt.Sprintf("%s of %s, offsets %d–%d, from %s", plural(int(l.Batches), "batch", "batches"), l.what(), l.From, l.To-1, plural(len(l.Pieces), "place", "places")),
 			Why:   "their CRCs verify; " + l.because(),
 			Undo:  "nothing of the input was changed",
 			Edits: n.edits(true)}
 		p.Actions = append(p.Actions, a)
-		p.Promises = append(p.Promises, n.promise(0))
-		p.Salvaged.Partitions = append(p.Salvaged.Partitions, l.salvaged(t.File))
+		p.Promises = append(p.Promises, n.promise(root))
+		p.Salvaged.Partitions = append(p.Salvaged.Partitions, l.salvaged(t.File, root))
 	}
 	if keep := t.keep(p, name); len(keep) > 0 {
 		p.Actions = append(p.Actions, Action{ID: fmt.Sprintf("a%d", len(p.Actions)+1), Kind: SalvageLog, Findings: []string{}, Loses: []PlanLoss{}, Edits: keep,
@@ -64,7 +71,7 @@ func (t *Carving) Plan(opt CarvePlanOptions) (*Plan, error) {
 
 // sourceName is the name of the file among the roots of the plan, and in lost+found.
 func sourceName(name string) string {
-	if !relative(name) || name == "salvaged" || slices.Contains(reserved, name) {
+	if !relative(name) || strings.HasPrefix(name, "salvaged") || slices.Contains(reserved, name) {
 		return "scanned"
 	}
 	return name
@@ -131,8 +138,8 @@ func (l *CarvedLog) newLog(file, sum string, ids map[string]string) newLog {
 }
 
 // salvaged is the log in the gap list.
-func (l *CarvedLog) salvaged(file string) SalvagedPartition {
-	s := SalvagedPartition{Partition: l.Dir, TopicID: l.TopicID, Root: 0, Dir: l.Dir, Line: -1, Why: "carved from " + file + "; " + l.because(), LogStartOffset: l.From, LogEndOffset: l.To,
+func (l *CarvedLog) salvaged(file string, root int) SalvagedPartition {
+	s := SalvagedPartition{Partition: l.Dir, TopicID: l.TopicID, Root: root, Dir: l.Dir, Line: -1, Why: "carved from " + file + "; " + l.because(), LogStartOffset: l.From, LogEndOffset: l.To,
 		Batches: l.Batches, Bytes: l.Bytes, Epochs: [][2]int64{}, Copies: []SalvagedOf{}, Gaps: []Gap{}, Cleaned: int(l.Cleaned), Open: []OpenTxn{}, Notes: slices.Concat(l.Assumed, l.Doubts)}
 	if l.Partition != l.Dir || l.TopicID == "" {
 		s.Notes = append(s.Notes, "the topic id in partition.metadata is made up: a broker needs one")
@@ -166,6 +173,9 @@ func (t *Carving) keep(p *Plan, name string) []Edit {
 		}
 		if a.Loose {
 			k.Why = "its offset may be that of another block of a file system, and no batch before or behind bears it out"
+		}
+		if a.Amid {
+			k.Why = "it may be the content of a value: it lies amid bytes that belong to no batch, and no offset is missing there"
 		}
 		if a.Lone {
 			k.Why = "a message of the old formats that no other one follows or precedes: a CRC over few bytes proves little"

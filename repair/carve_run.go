@@ -51,6 +51,7 @@ type run struct {
 	outer          int64
 	embedded, lone bool
 	loose          bool
+	amid           bool // see carving.amid
 	snapshot       bool // of the cluster metadata, from its header to its footer
 	ended          bool // the footer was there
 
@@ -58,7 +59,8 @@ type run struct {
 	over    *bridge // the damaged batch between them
 	touches *run    // the piece that ends where this one begins
 
-	votes  map[string]int64 // batches in logs whose partition is known
+	votes  map[string]int64           // batches in logs whose partition is known
+	live   map[string]map[int32]int64 // votes of live logs, by name and broker
 	name   string
 	copyOf *run
 	trim   int64 // offsets below it are those of the piece before, which has the same batches; 0 none

@@ -13,7 +13,7 @@ const (
 	// maxRuns bounds the pieces that are kept: 250 bytes each.
 	maxRuns = 250_000
 	// maxSigs bounds the batches that are remembered by their content: 16 bytes each.
-	maxSigs = 2 << 20
+	maxSigs = 3 << 19
 	// maxUnread bounds the unreadable places that are listed.
 	maxUnread = 1000
 )

@@ -101,8 +101,8 @@ func (d *draft) headers() {
 			continue
 		}
 		d.refuse(epoch.Entry{Epoch: written, StartOffset: a.From}, Headers, nil,
-			"suspect: this one batch (offsets %d–%d, position %d of %s) carries epoch %d, its neighbours %s, and no witness knows of it; the field is not covered by the CRC",
-			a.From, a.To-1, a.Position, d.log.Segments[a.Segment].Log.Name, written, a.Want)
+			"suspect: this one batch (%s, position %d of %s) carries epoch %d, its neighbours %s, and no witness knows of it; the field is not covered by the CRC",
+			offsetsOf(a.From, a.To), a.Position, d.log.Segments[a.Segment].Log.Name, written, a.Want)
 	}
 	if n := d.log.Anomalies.Counts[replica.EpochOutOfLine]; n > 0 {
 		d.note("%d suspect epoch(s) in batch headers were not obeyed; a broker that recovers these segments would obey them", n)

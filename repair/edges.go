@@ -19,8 +19,8 @@ func loneEpochs(p *incident.Partition, f *facts) {
 		if r.Batches > 1 || f.fromFile.Has(r.Epoch) || confirmed(p, f, r) {
 			continue
 		}
-		f.lone = append(f.lone, fmt.Sprintf("epoch %d stands in one batch only, offsets %d–%d, and nothing else here knows of it: a flipped bit in its header would look the same",
-			r.Epoch, r.Base, r.Last))
+		f.lone = append(f.lone, fmt.Sprintf("epoch %d stands in one batch only, %s, and nothing else here knows of it: a flipped bit in its header would look the same",
+			r.Epoch, offsetsOf(r.Base, r.Last+1)))
 	}
 }
 

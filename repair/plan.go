@@ -29,6 +29,8 @@ type Plan struct {
 	Kafka   string    `json:"kafka"`  // the release whose start is promised, such as "4.3"
 	// KafkaWhy is what speaks for that release where nobody named it, and it is not the newest.
 	KafkaWhy string `json:"kafkaWhy,omitempty"`
+	// KafkaDoubts are sentences that say why the directories cannot be those of that release.
+	KafkaDoubts []string `json:"kafkaDoubts,omitempty"`
 
 	// Paths are the PATHs that it was made from, as they were typed: OUT must lie in none of them.
 	Paths   []string    `json:"paths,omitempty"`
@@ -121,8 +123,14 @@ type Action struct {
 	// Loses are the offsets that the result no longer holds, empty for none. What goes is kept
 	// in lost+found all the same.
 	Loses []PlanLoss `json:"loses"`
+	// Transactions are those that end otherwise in the result than in the input.
+	Transactions []PlanTxn `json:"transactions,omitempty"`
+	// Committed: the log ends below its high watermark. nil: it does not.
+	Committed *PlanCommitted `json:"committed,omitempty"`
 	// Undo says how to go back.
 	Undo string `json:"undo"`
+	// Reads: a start after it reads more of the .log files than one on the inputs. nil: no more.
+	Reads *StartReads `json:"reads,omitempty"`
 	// Confirm: it is a choice, not a proof, or records go; it is done only when named (--only, or
 	// by setting confirmed).
 	Confirm   bool     `json:"confirm,omitempty"`
@@ -140,6 +148,19 @@ type PlanLoss struct {
 	// offsets with the same epochs and CRCs.
 	HeldBy []int32 `json:"heldBy"`
 	Note   string  `json:"note,omitempty"`
+}
+
+// StartReads is what the next start of a broker reads of .log files, where an action lowers the recovery
+// point of a log, or takes the marker of a clean shutdown away. Sizes are bytes; those before are of a
+// start on the inputs.
+type StartReads struct {
+	Marker        bool   `json:"marker"`        // the marker goes: every log of the directory is read from its recovery point on
+	RecoveryPoint int64  `json:"recoveryPoint"` // of this log in the result
+	Was           *int64 `json:"was"`           // of this log in the inputs; nil: no line, as 0
+	Bytes         int64  `json:"bytes"`         // of this log, from the segment with the recovery point on
+	BytesBefore   int64  `json:"bytesBefore"`
+	Others        int64  `json:"others"` // of the other logs of the directory
+	OthersBefore  int64  `json:"othersBefore"`
 }
 
 // Op is what an edit does to a file of the result.
@@ -216,6 +237,17 @@ type Left struct {
 	File      string `json:"file,omitempty"`
 	Why       string `json:"why"`  // why nothing here mends it
 	Next      string `json:"next"` // what to do instead
+}
+
+// Findings counts the findings that the plan leaves; files that are not copied are none.
+func (p *Plan) Findings() int {
+	n := 0
+	for i := range p.Left {
+		if p.Left[i].Code != "not-copied" {
+			n++
+		}
+	}
+	return n
 }
 
 // Promise is what a start on the result finds.

@@ -45,6 +45,9 @@ func Decode(b []byte) (*Plan, error) {
 	if err := noRepeats(b); err != nil {
 		return nil, err
 	}
+	if err := exactNames(b); err != nil {
+		return nil, err
+	}
 	// The version first: a plan of another one has other fields.
 	var head struct {
 		Type    string `json:"type"`
@@ -55,7 +58,7 @@ func Decode(b []byte) (*Plan, error) {
 	}
 	switch {
 	case head.Type != planType:
-		return nil, malformed("type", "%q is no %q", head.Type, planType)
+		return nil, malformed("type", "%q is no %q", short(head.Type), planType)
 	case head.Version != PlanVersion:
 		return nil, malformed("version", "%d, but this kafsck knows version %d: use the kafsck that made it, or make a new plan", head.Version, PlanVersion)
 	}

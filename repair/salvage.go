@@ -58,10 +58,11 @@ type SalvagedPartition struct {
 	Bytes   int64        `json:"bytes"`
 	Epochs  [][2]int64   `json:"epochs"` // epoch, start offset
 	Copies  []SalvagedOf `json:"copies"`
-	// Other and Unproven are those of the copies together, each batch once; nil none.
-	Other    *Apart `json:"otherLine"`
-	Unproven *Apart `json:"unproven"`
-	Gaps     []Gap  `json:"gaps"`
+	// Other, Unproven and Contradicted are those of the copies together, each batch once; nil none.
+	Other        *Apart        `json:"otherLine"`
+	Unproven     *Apart        `json:"unproven"`
+	Contradicted *Contradicted `json:"contradicted"`
+	Gaps         []Gap         `json:"gaps"`
 	// Cleaned counts the holes between batches that compaction explains; no record is missed there.
 	Cleaned int `json:"cleaned"`
 	// HighWatermark is the line that the result has, nil none; HighWatermarkWhy says where it is from.
@@ -87,13 +88,14 @@ type SalvagedOf struct {
 	Taken      int64 `json:"taken"`
 	TakenBytes int64 `json:"takenBytes"`
 	SameBytes  int64 `json:"sameBytes"`
-	// KeptBytes go to lost+found. Of its batches Damaged are so, Doubles have offsets that another
-	// batch of this copy has; those of Apart are whole and not in the result.
-	KeptBytes int64  `json:"keptBytes"`
-	Damaged   int64  `json:"damaged"`
-	Doubles   int64  `json:"doubles"`
-	Other     *Apart `json:"otherLine"` // other batches than the result has, or behind such; null none
-	Unproven  *Apart `json:"unproven"`  // nothing shows on which line they are; null none
+	// KeptBytes go to lost+found. Of its batches Damaged are so, Doubles stand in it more than once; those
+	// of Contradicted and Apart are whole and not in the result, nil none.
+	KeptBytes    int64         `json:"keptBytes"`
+	Damaged      int64         `json:"damaged"`
+	Doubles      int64         `json:"doubles"`
+	Contradicted *Contradicted `json:"contradicted"`
+	Other        *Apart        `json:"otherLine"` // other batches than the result has, or behind such
+	Unproven     *Apart        `json:"unproven"`  // nothing shows on which line they are
 	// Error: it could not be read, and nothing is from it.
 	Error string `json:"error,omitempty"`
 }
@@ -116,9 +118,14 @@ func (a *Apart) add(z *zone) *Apart {
 	return a
 }
 
-// Apart reports whether whole batches of some copy are not in the result: of another line, or of none
-// that can be proven.
+// Apart reports whether whole batches of some copy are not in the result: of another line, of none that
+// can be proven, or such as others contradict.
 func (s *Salvaged) Apart() bool {
+	return s.OffLine() || slices.ContainsFunc(s.Partitions, func(p SalvagedPartition) bool { return p.Contradicted != nil })
+}
+
+// OffLine reports whether whole batches are of another line than the result, or of none that can be proven.
+func (s *Salvaged) OffLine() bool {
 	return slices.ContainsFunc(s.Partitions, func(p SalvagedPartition) bool {
 		return slices.ContainsFunc(p.Copies, func(c SalvagedOf) bool { return c.Other != nil || c.Unproven != nil })
 	})
@@ -339,7 +346,7 @@ func (s *salvage) lendFile(p *logdir.Partition, f *logdir.File) {
 func (s *salvage) partition(p *incident.Partition) error {
 	w := &salvaging{salvage: s, p: p, told: SalvagedPartition{Partition: p.Name, TopicID: p.TopicID, Root: -1, Line: -1, Dir: p.Name,
 		Epochs: [][2]int64{}, Copies: []SalvagedOf{}, Gaps: []Gap{}, Open: []OpenTxn{}, Notes: []string{}}}
-	w.compacted = p.Ruling.Policy == "compact"
+	w.compacted = w.cleans()
 	if !w.gather() {
 		return nil
 	}
@@ -350,6 +357,12 @@ func (s *salvage) partition(p *incident.Partition) error {
 	}
 	s.plan.Salvaged.Partitions = append(s.plan.Salvaged.Partitions, w.told)
 	return nil
+}
+
+// cleans reports whether something besides batches with fewer records than offsets says that the topic is
+// compacted: such batches may be wrong ones.
+func (w *salvaging) cleans() bool {
+	return w.p.Ruling.Policy == "compact" && w.p.Ruling.PolicySource != "batches"
 }
 
 // who names a copy for people.

@@ -67,7 +67,7 @@ func (w *salvaging) distinct(kinds ...zoneWhy) (*Apart, error) {
 		}
 		least := slices.MinFunc(live, func(a, b *head) int { return inOrder(&a.block, &b.block) }).block
 		sum.Batches++
-		sum.Records += max(int64(least.Records), 0)
+		sum.Records += records(&least)
 		rest := live[:0]
 		for _, h := range live {
 			ok := true

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 
+	"kafsck/batch"
 	"kafsck/replica"
 )
 
@@ -19,6 +20,8 @@ type look struct {
 	claim int64 // its offset as the header says
 
 	denied bool // it cannot have the offset that its header says
+	amid   bool // it may be the content of a value of a damaged batch: see islands
+	wide   bool // its header claims more offsets than it has records, and others have these: Last is that of its records
 
 	sound bool // its checksum is right
 	bears bool // its offsets can be held against its neighbours': it is sound, or only its CRC is wrong
@@ -119,10 +122,25 @@ func (c *chain) take(l *look) bool {
 	x := c.x
 	l.Flaws &^= replica.Misplaced
 	l.claim = l.Base
-	l.sound = l.Flaws&(flawed&^replica.SuspectBase) == 0 && l.Base >= 0 && l.Last >= l.Base
+	nowhere := l.Flaws&(replica.BadCRC|replica.Unreadable) == 0 && !possible(&l.Block) && l.WrittenSpan() > 0 && l.WrittenSpan() <= math.MaxInt32 && x.log.Segments[l.Segment].BaseOffset <= math.MaxInt64-math.MaxInt32
+	if nowhere {
+		l.Base, l.Last = -l.WrittenSpan(), -1 // where it belongs is for its neighbours to say
+	}
+	l.sound = l.Flaws&(flawed&^replica.SuspectBase) == 0 && (nowhere || possible(&l.Block))
+	if n := x.wide[[2]int64{int64(l.Segment), l.Position}]; n > 0 && l.sound {
+		l.wide = true
+		l.Last = l.Base + n - 1
+	}
 	l.placed = l.sound && l.Flaws&replica.SuspectBase != 0 // by the offsets inside it
-	l.denied = l.placed || l.sound && x.displaced(&l.Block, c.order.at)
-	l.bears = l.sound || l.Flaws&flawed == replica.BadCRC && l.WrittenBase >= 0 && l.WrittenSpan() > 0 && l.WrittenSpan() <= math.MaxInt32
+	l.denied = l.placed || nowhere || l.sound && x.displaced(&l.Block, c.order.at)
+	l.bears = l.sound || l.Flaws&flawed == replica.BadCRC && l.WrittenBase >= 0 && l.WrittenSpan() > 0 && l.WrittenSpan() <= math.MaxInt32 && l.WrittenBase <= math.MaxInt64-1-l.WrittenSpan()
+	if at := [2]int64{int64(l.Segment), l.Position}; l.sound && x.enclosed(&l.Block) && !x.vouched[at] {
+		c.settle(nil)
+		c.left, c.sum, c.split = edge{}, 0, false
+		l.amid, l.alone, l.bears = true, true, false
+		c.order.take(l)
+		return !c.order.stopped
+	}
 	due, beside := c.due(l)
 	if !beside || !l.bears {
 		c.settle(nil)
@@ -156,7 +174,7 @@ func (c *chain) take(l *look) bool {
 	}
 	c.settle(l)
 	c.order.take(l)
-	c.left, c.sum, c.split = edge{segment: l.Segment, position: l.Position + l.Length, next: l.next(), known: true, weak: !l.sound}, 0, false
+	c.left, c.sum, c.split = edge{segment: l.Segment, position: l.Position + l.Length, next: l.next(), known: true, weak: !l.sound || l.wide}, 0, false
 	return !c.order.stopped
 }
 
@@ -166,16 +184,36 @@ func (c *chain) due(l *look) (int64, bool) {
 	at := c.left
 	if n := len(c.wait); n > 0 {
 		p := c.wait[n-1]
-		at = edge{segment: p.Segment, position: p.Position + p.Length, next: p.next(), known: true}
+		at = edge{segment: p.Segment, position: p.Position + p.Length, next: p.next(), known: true, weak: !c.left.known || c.left.weak}
 		if p.denied {
 			at.next = -1
 		}
+	}
+	if at.known && !at.weak && l.Segment == at.segment && l.Position > at.position && l.Position-at.position < c.x.least() && l.begin() == at.next {
+		return at.next, true
 	}
 	if !at.known || l.Segment != at.segment && (l.Segment != at.segment+1 || l.Position != 0 || at.position != c.x.log.Segments[at.segment].Log.Size) ||
 		l.Segment == at.segment && l.Position != at.position {
 		return -1, false
 	}
 	return at.next, true
+}
+
+// least is how many bytes take some of the offsets of a log without holes, at the least: fewer that are no
+// batch are none that was damaged, and the offset behind them is the one that was due before them.
+//
+//	|--A 0–9--|~~ 61 bytes ~~|--B 10–19--|   no batch was there
+//	|--A 0–9--|~~ 70 bytes ~~|--B 10–19--|   one with a single record may have been, and B's offset may be wrong
+//
+// In a log with holes, batches without a record may stand.
+func (x *source) least() int64 {
+	switch {
+	case x.sparse:
+		return 0
+	case x.log.HasLegacy:
+		return minMessage
+	}
+	return batch.HeaderSize + minRecord
 }
 
 // closes reports whether the next segment begins where this block, the last one of its segment, ends.
@@ -213,7 +251,7 @@ func (p slot) over(l *look, sign int64) slot {
 		return slot{}
 	}
 	p.offset += sign * span
-	p.weak = p.weak || !l.sound
+	p.weak = p.weak || !l.sound || l.wide
 	p.known = p.offset >= 0
 	return p
 }
@@ -249,7 +287,7 @@ func (c *chain) settle(right *look) {
 
 // judge decides on one block, by the places that its neighbours leave it.
 func (c *chain) judge(l *look, before, behind slot, beside bool) {
-	if !l.sound {
+	if !l.sound || l.wide {
 		c.order.take(l)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kafsck/replica"
 )
@@ -20,9 +21,12 @@ func (w *salvaging) choose() {
 		w.chooseEmpty()
 		return
 	}
+	tie := func(a, b *source) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(w.newest(b), w.newest(a)), cmp.Compare(b.next, a.next))
+	}
 	better := func(a, b *source) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(w.newest(b), w.newest(a)), cmp.Compare(b.next, a.next),
-			cmp.Compare(a.first, b.first), cmp.Compare(a.copy.Index, b.copy.Index))
+		sounder, _ := w.sounder(a, b)
+		return cmp.Or(tie(a, b), sounder, cmp.Compare(a.first, b.first), cmp.Compare(a.copy.Index, b.copy.Index))
 	}
 	if len(w.opt.Prefer) > 0 {
 		mine := slices.DeleteFunc(slices.Clone(with), func(x *source) bool {
@@ -43,7 +47,15 @@ func (w *salvaging) choose() {
 			if c := x.copy; c.State == replica.Live && !c.Extra && c.Broker == *r.Leader {
 				w.ref = x
 				if w.told.Why = fmt.Sprintf("%s leads (%s)", x.who(), r.Why); r.Guess {
-					w.told.Why = fmt.Sprintf("%s: %s", x.who(), r.Why)
+					why := r.Why
+					for _, o := range with {
+						c := o.copy
+						if n, _ := w.sounder(o, w.ref); n < 0 && tie(o, x) == 0 && c.State == replica.Live && !c.Extra {
+							_, by := w.sounder(o, x)
+							w.ref, why = o, strings.TrimSuffix(r.Why, ", then lowest id")+", then "+by
+						}
+					}
+					w.told.Why = fmt.Sprintf("%s: %s", w.ref.who(), why)
 				}
 				if !r.Judged {
 					w.told.Why += "; " + r.Reason
@@ -64,6 +76,22 @@ func (w *salvaging) choose() {
 	} else {
 		w.told.Why = fmt.Sprintf("%s has the longest log; nobody is known to rule (%s)", w.ref.who(), why)
 	}
+}
+
+// sounder tells which of two copies that reach equally far is the sounder one, and by what: the one that lacks
+// fewer offsets, that has fewer batches which contradict others of it, that has more records. Of a compacted
+// log the cleaner decides how many there are.
+func (w *salvaging) sounder(a, b *source) (int, string) {
+	if c := cmp.Compare(b.covers, a.covers); c != 0 && !w.compacted {
+		return c, "fewest offsets missing"
+	}
+	if c := cmp.Compare(a.odd, b.odd); c != 0 {
+		return c, "fewest batches that contradict others"
+	}
+	if c := cmp.Compare(b.records, a.records); c != 0 && !w.compacted {
+		return c, "most records"
+	}
+	return 0, ""
 }
 
 // newest is the latest epoch of a copy's batches, without one that is more likely a flipped bit: no

@@ -218,10 +218,14 @@ func (w *salvaging) misfit(x *source, b *look) zoneWhy {
 	switch {
 	case b.alone:
 		return zoneAlone
-	case b.Flaws&(replica.BadCRC|replica.Unreadable) != 0 || b.Base < 0 || b.Last < b.Base:
+	case b.Flaws&(replica.BadCRC|replica.Unreadable) != 0:
 		return zoneDamaged
 	case b.Flaws&replica.SuspectBase != 0:
 		return zoneOffset
+	case !possible(&b.Block):
+		return zoneImpossible
+	case b.wide:
+		return zoneWide
 	case b.Base >= x.cut[b.Segment]:
 		return zoneShadow
 	}
@@ -239,25 +243,31 @@ func (x *source) keepSame(b *replica.Block) {
 
 // zone notes what a copy has that is not in the result.
 func (x *source) zone(b *replica.Block, why zoneWhy) {
-	from, to, e := b.Base, b.Next(), b.Epoch
+	from, to, e := b.Base, b.Next(), b.WrittenEpoch // whether it is right or not
 	if b.Flaws&replica.SuspectBase != 0 {
 		from, to, e = 0, -1, -1
 	}
-	x.addZone(zone{byteRun: byteRun{b.Segment, b.Position, b.Length}, from: from, to: to, epoch: e, why: why, blocks: 1, records: int64(max(b.Records, 0))})
+	if why == zoneImpossible && b.Base >= 0 && b.Base < math.MaxInt64-math.MaxInt32 {
+		to = b.Base + int64(max(b.Records, 0)) // its last offset is nonsense
+	}
+	x.addZone(zone{byteRun: byteRun{b.Segment, b.Position, b.Length}, from: from, to: to, epoch: e, why: why, blocks: 1, records: records(b)})
 }
 
-func (x *source) addZone(z zone) {
-	if k := len(x.zones) - 1; k >= 0 {
-		if o := &x.zones[k]; o.seg == z.seg && o.position+o.length == z.position && o.why == z.why && z.from <= z.to && z.from >= o.to {
+func (x *source) addZone(z zone) { x.zones = appendZone(x.zones, z) }
+
+// appendZone adds a zone to the last one, or begins one.
+func appendZone(list []zone, z zone) []zone {
+	if k := len(list) - 1; k >= 0 {
+		if o := &list[k]; o.seg == z.seg && o.position+o.length == z.position && o.why == z.why && z.from <= z.to && z.from >= o.to {
 			o.length += z.length
 			o.to, o.blocks, o.records = z.to, o.blocks+z.blocks, o.records+z.records
 			if o.epoch != z.epoch {
 				o.epoch, o.mixed = -1, true
 			}
-			return
+			return list
 		}
 	}
-	x.zones = append(x.zones, z)
+	return append(list, z)
 }
 
 // offer takes note of a batch for which the line has no other.

@@ -33,7 +33,7 @@ func (w *salvaging) gaps() {
 		for i := range x.zones {
 			switch z := &x.zones[i]; {
 			case x != w.ref || z.from < o.end || z.from >= z.to:
-			case z.why == zoneDamaged || z.why == zoneOffset:
+			case z.why.damaged():
 				w.reach(z.to, "damaged bytes of "+x.who())
 			case z.why == zoneAlone:
 				w.reach(z.to, "a batch of "+x.who()+" of which nothing bears the offset out")
@@ -104,6 +104,11 @@ func (w *salvaging) gaps() {
 	}
 }
 
+// damaged reports whether a zone's bytes stand where others should.
+func (w zoneWhy) damaged() bool {
+	return w == zoneDamaged || w == zoneOffset || w == zoneDenied || w == zoneWide || w == zoneImpossible
+}
+
 // asked answers what the copy has in holes that are asked for in ascending order.
 func (x *source) asked() func(outHole) GapHas {
 	zones := slices.DeleteFunc(slices.Clone(x.zones), func(z zone) bool { return z.from >= z.to })
@@ -121,7 +126,7 @@ func (x *source) asked() func(outHole) GapHas {
 				found[0] = true
 			case z.why == zoneOther || z.why == zoneShadow || z.why == zoneDouble:
 				found[1] = true
-			case z.why == zoneDamaged || z.why == zoneOffset:
+			case z.why.damaged():
 				found[2] = true
 			}
 		}
@@ -145,16 +150,20 @@ func (x *source) asked() func(outHole) GapHas {
 
 // zoneSays is what lost+found tells of bytes.
 var zoneSays = map[zoneWhy]string{
-	zoneDamaged:  "damaged: no checksum bears these bytes out",
-	zoneDouble:   "another batch of the same copy has these offsets",
-	zoneShadow:   "a later segment of the same copy begins at or below these offsets, and a broker reads that one",
-	zoneOther:    "another line: other batches than the result has at these offsets, or behind such",
-	zoneUnproven: "nothing proves that they are on the line of the result: no batch that both have lies beside them",
-	zoneCleaned:  "the result has these offsets cleaned, or without what the cleaner took out",
-	zoneDeleted:  "below the log start: these records were deleted on purpose",
-	zoneOffset:   "whole, with an offset that what lies beside it or in other copies denies: no checksum covers it",
-	zoneAlone:    "whole, between damaged bytes, and nothing bears out its offset, which no checksum covers",
-	zoneEpoch:    "the result has the same records with another leader epoch in the batch header",
+	zoneDamaged:    "damaged: no checksum bears these bytes out",
+	zoneSame:       "once more in the same copy: the result has the very same batch",
+	zoneDouble:     "other content at offsets that another batch of the same copy has, and the result has that one",
+	zoneShadow:     "other content at offsets of a later segment of the same copy, and a broker reads that one",
+	zoneOther:      "another line: other batches than the result has at these offsets, or behind such",
+	zoneUnproven:   "nothing proves that they are on the line of the result: no batch that both have lies beside them",
+	zoneCleaned:    "the result has these offsets cleaned, or without what the cleaner took out",
+	zoneDeleted:    "below the log start: these records were deleted on purpose",
+	zoneImpossible: "damaged: the checksum is right, but no log can have the offsets in its header",
+	zoneWide:       "whole, and claims more offsets than it has records, though batches behind it have these",
+	zoneOffset:     "whole, with an offset that what lies beside it or in other copies denies: no checksum covers it; the result has the same records at another one",
+	zoneDenied:     "whole, with an offset that what lies beside it or in other copies denies: no checksum covers it",
+	zoneAlone:      "whole, between damaged bytes, and nothing bears out its offset, which no checksum covers, or that it is no content of a value",
+	zoneEpoch:      "the result has the same records with another leader epoch in the batch header",
 }
 
 // keep makes the action of the partition, with all that goes to lost+found.
@@ -163,10 +172,12 @@ func (w *salvaging) keep() error {
 		told := &w.told.Copies[x.told]
 		for i := range x.zones {
 			switch z := &x.zones[i]; z.why {
-			case zoneDamaged, zoneOffset:
+			case zoneDamaged, zoneOffset, zoneImpossible:
 				told.Damaged += z.blocks
-			case zoneShadow, zoneDouble:
+			case zoneSame:
 				told.Doubles += z.blocks
+			case zoneShadow, zoneDouble, zoneWide, zoneDenied:
+				told.Contradicted = told.Contradicted.add(z)
 			case zoneOther:
 				told.Other = told.Other.add(z)
 			case zoneUnproven, zoneAlone:

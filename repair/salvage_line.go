@@ -28,6 +28,7 @@ type salvaging struct {
 	line      []lineRun // the result, ascending
 	ref       *source
 	compacted bool
+	lastWide  bool            // of some copy the last batch alone has fewer records than offsets
 	head      int64           // no batch below it is taken: records there were deleted on purpose
 	holes     []zone          // of the chosen copy, where bytes are damaged
 	wrecks    []replica.Block // its damaged batches whose headers can be read, by written offset
@@ -57,19 +58,26 @@ type source struct {
 	cut []int64
 
 	first, next int64 // offsets of its good batches, first > next none
+	covers      int64 // offsets that these have
+	records     int64 // and records, by their headers
+	odd         int64 // whole batches that cannot be taken: others contradict them, or nothing bears them out
 	same        []byteRun
 	zones       []zone // of offsets that it has otherwise
 	waiting     bool   // it has good batches that the line lacks
 	ever        bool   // a batch of it is in the line
 	file        epoch.Cache
 
-	doubted bool // some offsets may be wrong: bytes are damaged, or offsets do not go on
-	sparse  bool // there are holes between batches that lie side by side: a cleaner or a salvage took some out
-	packed  bool // some batch is compressed, or may have been
+	cleaned bool      // some batch has fewer records than offsets, and is not wrong
+	doubted bool      // some offsets may be wrong: bytes are damaged, or offsets do not go on
+	sparse  bool      // there are holes between batches that lie side by side: a cleaner or a salvage took some out
+	packed  bool      // some batch is compressed, or may have been
+	islands []byteRun // whole batches that may be the content of a value, in file order
 	// By segment and position: batches whose offsets nothing beside them bears out or which are in a log
 	// with holes, and that something else bears out; or that other copies have at other offsets, which
 	// then are right, or may be.
 	vouched, moved, contested map[[2]int64]bool
+	// By segment and position: how many offsets the records take of a batch that claims more, which others have.
+	wide map[[2]int64]int64
 	// The first and the last offset in compressed messages of format 0 or 1, where the header or
 	// the neighbours say another one.
 	inside map[[2]int64][2]int64
@@ -100,13 +108,17 @@ const (
 	zoneDamaged zoneWhy = iota
 	zoneDouble          // offsets that another batch of the same copy has
 	zoneShadow          // behind the base of a later segment with other batches
+	zoneSame            // a double of what the result has
 	zoneOther           // another line
 	zoneUnproven
-	zoneCleaned // the same offsets, cleaned at another time
-	zoneDeleted // below the log start: deleted on purpose
-	zoneEpoch   // the same records with another leader epoch in the header
-	zoneOffset  // whole, with an offset that it cannot have
-	zoneAlone   // whole, with an offset that nothing bears out
+	zoneCleaned    // the same offsets, cleaned at another time
+	zoneDeleted    // below the log start: deleted on purpose
+	zoneEpoch      // the same records with another leader epoch in the header
+	zoneImpossible // whole, with offsets that no log can have
+	zoneWide       // whole, and claims more offsets than it has records, which others have
+	zoneOffset     // whole, with an offset that it cannot have; the result has it where it belongs
+	zoneDenied     // the same, and the result has not
+	zoneAlone      // whole, with an offset that nothing bears out
 )
 
 // run is a run of neighbouring batches of a copy in the line.
@@ -131,7 +143,18 @@ const flawed = replica.BadCRC | replica.Unreadable | replica.SuspectBase | repli
 
 // good reports whether a batch can stand in a result where it claims to stand.
 func good(b *replica.Block) bool {
-	return b.Flaws&flawed == 0 && b.Base >= 0 && b.Last >= b.Base
+	return b.Flaws&flawed == 0 && possible(b)
+}
+
+// records is how many a batch has by its header: never more than it has offsets.
+func records(b *replica.Block) int64 {
+	return max(0, min(int64(b.Records), b.WrittenSpan()))
+}
+
+// possible reports whether a log can have a batch's offsets: behind the last one another must be countable, and
+// replica cuts what is beyond 2^63−2 off there.
+func possible(b *replica.Block) bool {
+	return b.Base >= 0 && b.Last >= b.Base && b.Last < math.MaxInt64-1
 }
 
 // gather finds the copies that could be read, and reports whether there is one.
@@ -161,7 +184,6 @@ func (w *salvaging) gather() bool {
 			x.file = epoch.Load(f.Entries)
 		}
 		w.sources = append(w.sources, x)
-		w.compacted = w.compacted || c.Log.Sparse
 		for range c.Log.Segments {
 			x.cut = append(x.cut, math.MaxInt64)
 		}
@@ -181,6 +203,11 @@ func (w *salvaging) run() error {
 		if err := w.doubt(x); err != nil {
 			return err
 		}
+	}
+	if err := w.wideEverywhere(); err != nil {
+		return err
+	}
+	for _, x := range w.sources {
 		if err := w.survey(x); err != nil {
 			return err
 		}
@@ -202,6 +229,9 @@ func (w *salvaging) run() error {
 	if err := w.classify(); err != nil {
 		return err
 	}
+	if err := w.contradictions(); err != nil {
+		return err
+	}
 	if err := w.write(); err != nil {
 		return err
 	}
@@ -218,8 +248,11 @@ func (w *salvaging) nothing() error {
 			return err
 		}
 	}
+	if err := w.contradictions(); err != nil {
+		return err
+	}
 	if slices.ContainsFunc(w.sources, func(x *source) bool {
-		return slices.ContainsFunc(x.zones, func(z zone) bool { return z.why == zoneAlone })
+		return slices.ContainsFunc(x.zones, func(z zone) bool { return z.why == zoneAlone || z.why == zoneDenied })
 	}) {
 		w.told.Why = "no copy has a whole batch of which anything bears the offset out"
 	}
@@ -364,11 +397,11 @@ func appendRun(line []lineRun, x *source, b *replica.Block, sparse bool) []lineR
 			r.length += b.Length
 			r.to = b.Next()
 			r.blocks++
-			r.records += int64(max(b.Records, 0))
+			r.records += records(b)
 			return line
 		}
 	}
-	return append(line, lineRun{src: x, seg: b.Segment, position: b.Position, length: b.Length, from: b.Base, to: b.Next(), blocks: 1, records: int64(max(b.Records, 0)), epoch: b.Epoch, soft: soft, legacy: b.Legacy})
+	return append(line, lineRun{src: x, seg: b.Segment, position: b.Position, length: b.Length, from: b.Base, to: b.Next(), blocks: 1, records: records(b), epoch: b.Epoch, soft: soft, legacy: b.Legacy})
 }
 
 // end is the offset behind the line's last batch.

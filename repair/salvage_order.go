@@ -44,7 +44,7 @@ func (o *order) take(l *look) {
 		l.alone = false
 		l.Flaws |= replica.SuspectBase
 	}
-	l.ok = l.sound && !l.alone && l.Flaws&flawed == 0 && l.Base >= o.at && l.Base < x.cut[l.Segment]
+	l.ok = l.sound && !l.wide && !l.alone && l.Flaws&flawed == 0 && l.Base >= o.at && l.Base < x.cut[l.Segment]
 	if l.ok {
 		o.apart = o.apart || o.live > 0 && l.Base < o.last
 		o.live++
@@ -98,7 +98,7 @@ func (o *order) flush(n int, ends bool) bool {
 			next = l.Base
 			continue
 		}
-		if l.within = l.bears && l.Base >= o.at && l.Next() <= next; l.alone && next >= 0 && !l.within {
+		if l.within = (l.bears || l.amid) && l.Base >= o.at && l.Next() <= next; l.alone && next >= 0 && !l.within {
 			l.alone = false
 			l.Flaws |= replica.SuspectBase
 		}

@@ -39,7 +39,7 @@ func (x *source) blocks(from int64) iter.Seq2[replica.Block, error] {
 //	0.log    0 … 149      cut at 100
 //	100.log  100 … 199    rules from 100 on
 func (w *salvaging) survey(x *source) error {
-	x.first, x.next = math.MaxInt64, math.MinInt64
+	x.reset()
 	last, odd := int64(math.MinInt64), false
 	for b, err := range x.blocks(math.MinInt64) {
 		if err != nil {
@@ -60,19 +60,25 @@ func (w *salvaging) survey(x *source) error {
 			odd = true
 			continue
 		}
+		if n := x.wide[[2]int64{int64(b.Segment), b.Position}]; n > 0 {
+			last = b.Base + n
+			continue
+		}
 		if good(&b) {
 			last = b.Next()
-			x.first, x.next = min(x.first, b.Base), max(x.next, b.Next())
+			x.count(&b)
 		}
 	}
 	if odd || x.doubted { // offsets that are wrong may be among them
-		x.first, x.next = math.MaxInt64, math.MinInt64
+		x.reset()
 		for b, err := range x.taking() {
 			if err != nil {
 				return err
 			}
 			if b.ok {
-				x.first, x.next = min(x.first, b.Base), max(x.next, b.Next())
+				x.count(&b.Block)
+			} else if b.sound {
+				x.odd++
 			}
 		}
 	}
@@ -80,6 +86,17 @@ func (w *salvaging) survey(x *source) error {
 		w.told.Copies[x.told].From, w.told.Copies[x.told].To = x.first, x.next
 	}
 	return nil
+}
+
+func (x *source) reset() {
+	x.first, x.next, x.covers, x.records, x.odd = math.MaxInt64, math.MinInt64, 0, 0, 0
+}
+
+// count counts a good batch.
+func (x *source) count(b *replica.Block) {
+	x.first, x.next = min(x.first, b.Base), max(x.next, b.Next())
+	x.covers += b.Next() - b.Base
+	x.records += records(b)
 }
 
 // displaced reports whether a batch has an offset that it cannot have: it claims to be the first one of

@@ -24,10 +24,16 @@ func (w *salvaging) doubt(x *source) error {
 	for _, kind := range doubts {
 		x.doubted = x.doubted || x.log.Anomalies.Counts[kind] > 0
 	}
-	if !x.doubted && !x.log.HasLegacy { // how many offsets a compressed message of format 0 or 1 has is inside it
+	last, err := x.last()
+	if err != nil {
+		return err
+	}
+	if x.cleaned = x.log.Sparse; !x.doubted && !x.log.HasLegacy && last == nil { // how many offsets a compressed message of format 0 or 1 has is inside it
 		return nil
 	}
 	var h holes
+	var wide wideBatches
+	amid := islands{x: x}
 	var unpack *batch.Decompressor
 	var raw []byte
 	for b, err := range x.blocks(math.MinInt64) {
@@ -74,9 +80,18 @@ func (w *salvaging) doubt(x *source) error {
 			}
 		}
 		h.add(&b, x.log.Segments[b.Segment].BaseOffset)
+		wide.add(&b)
+		amid.add(&b)
 	}
+	amid.close(nil)
+	x.islands = amid.list
 	x.doubted = x.doubted || len(x.inside) > 0
 	x.sparse = x.sparse || h.normal()
+	if last != nil {
+		w.checkpointed(x, last)
+	}
+	wide.end(x, x.sparse)
+	w.lastWide = w.lastWide || last != nil && wide.all == 1
 	return nil
 }
 
@@ -168,6 +183,7 @@ type unborne struct {
 	x      *source
 	block  replica.Block // with the offset that its header says
 	alone  bool
+	amid   bool    // it may be the content of a value: that others have the same bytes, or an end there, says nothing
 	held   bool    // something else bears it out
 	own    []int64 // where the same copy has the same batch once more
 	others []elsewhere
@@ -204,7 +220,7 @@ func (w *salvaging) witness() error {
 				return err
 			}
 			if l.sound && !l.borne && len(list) < maxUnborne {
-				u := &unborne{x: x, block: l.Block, alone: l.alone || l.Flaws&replica.SuspectBase != 0}
+				u := &unborne{x: x, block: l.Block, alone: l.alone || l.Flaws&replica.SuspectBase != 0, amid: l.amid}
 				u.block.Base, u.block.Last = l.claim, l.claim+l.Last-l.Base
 				list = append(list, u)
 			}
@@ -269,10 +285,10 @@ func (w *salvaging) askFiles(list []*unborne) error {
 	for _, u := range list {
 		b, l := &u.block, u.x.log
 		for _, e := range u.x.file {
-			u.held = u.held || !b.Legacy && e.Epoch == b.Epoch && e.StartOffset == b.Base
+			u.held = u.held || !u.amid && !b.Legacy && e.Epoch == b.Epoch && e.StartOffset == b.Base
 		}
 		for _, line := range []*int64{l.RecoveryPoint, l.HighWatermark} {
-			u.held = u.held || line != nil && *line == b.Next()
+			u.held = u.held || !u.amid && line != nil && *line == b.Next()
 		}
 		if u.alone && !u.held && l.Segments[b.Segment].Index != nil {
 			p := place{u.x, b.Segment}
@@ -374,8 +390,8 @@ func (u *unborne) meet(o *source, l *look) {
 		}
 	case o == u.x:
 	case at == b.Base:
-		u.held = true
-	case l.sound && l.Flaws&replica.SuspectBase == 0 && !b.Legacy && l.Last-l.Base == b.Last-b.Base && len(u.others) < maxElsewhere:
+		u.held = u.held || !u.amid || l.borne && l.sound
+	case l.sound && !l.amid && l.Flaws&replica.SuspectBase == 0 && !b.Legacy && l.Last-l.Base == b.Last-b.Base && len(u.others) < maxElsewhere:
 		u.others = append(u.others, elsewhere{o, at, l.borne || o.said(&l.Block) && !u.x.said(b)})
 	}
 }

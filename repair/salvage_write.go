@@ -11,18 +11,19 @@ import (
 
 // output is the log of the result.
 type output struct {
-	segments []newSegment
-	holes    []outHole
-	lineage  epoch.Lineage
-	start    int64
-	end      int64
-	line     *int64 // of log-start-offset-checkpoint
-	batches  int64
-	records  int64
-	bytes    int64
-	legacy   bool
-	soft     int64 // batches whose epoch field nothing bears out
-	softLast bool  // the last batch is one
+	segments  []newSegment
+	holes     []outHole
+	lineage   epoch.Lineage
+	start     int64
+	end       int64
+	line      *int64 // of log-start-offset-checkpoint
+	batches   int64
+	records   int64
+	bytes     int64
+	legacy    bool
+	lastBlock *replica.Block // of its batches, nil none
+	soft      int64          // batches whose epoch field nothing bears out
+	softLast  bool           // the last batch is one
 
 	producers bool // some batch has a producer id
 	crowd     bool // more of them than a snapshot is built for
@@ -131,6 +132,7 @@ func (w *salvaging) lay() error {
 	if prev != nil {
 		o.end = prev.Next()
 	}
+	o.lastBlock = prev
 	if o.softLast && o.last().Base < o.end { // so that a recovery does not read it
 		o.segments = append(o.segments, newSegment{Base: o.end})
 	}
@@ -167,7 +169,7 @@ func (o *output) count(b *replica.Block, lastGap int64, seen map[int64]struct{})
 		o.legacy = true
 		return
 	}
-	o.records += int64(max(b.Records, 0))
+	o.records += records(b)
 	if b.ProducerID < 0 {
 		return
 	}
@@ -222,6 +224,7 @@ func (w *salvaging) write() error {
 		w.note("%s a leader epoch in the header that its neighbours contradict, and no copy has it with another one: the records are whole, the header is as it was found", plural(int(o.soft), "batch has", "batches have"))
 	}
 	w.tellTail()
+	w.tellWide()
 	w.told.Root, w.told.LogStartOffset, w.told.LogEndOffset = r.index, o.start, o.end
 	w.told.Batches, w.told.Bytes = o.batches, o.bytes
 	if !o.legacy {
@@ -241,6 +244,15 @@ func (w *salvaging) write() error {
 func (w *salvaging) tellTail() {
 	if i := slices.IndexFunc(w.line, func(r lineRun) bool { return r.from >= w.ref.next }); i >= 0 && w.torn && w.ref.rank == 0 {
 		w.note("behind offset %d nothing of %s is whole: the result goes on with what %s has there, and whether that is what it had cannot be told", w.ref.next-1, w.ref.who(), w.line[i].src.who())
+	}
+}
+
+// tellWide tells of a log end that one batch alone claims.
+func (w *salvaging) tellWide() {
+	if b := w.result.lastBlock; b != nil && w.lastWide && !w.cleans() {
+		if n := offsetsTaken(b); n > 0 {
+			w.note("the last batch claims offsets %d–%d, and has %s: only cleaning leaves such a batch, and nothing else shows that this log was cleaned. The log end may be too high", b.Base, b.Last, plural(int(min(n, math.MaxInt32)), "record", "records"))
+		}
 	}
 }
 

@@ -41,14 +41,14 @@ func (v *validator) head() error {
 	p := v.plan
 	switch {
 	case p.Type != planType:
-		return malformed("type", "%q is no %q", p.Type, planType)
+		return malformed("type", "%q is no %q", short(p.Type), planType)
 	case p.Version != PlanVersion:
 		return malformed("version", "%d, but this kafsck knows version %d", p.Version, PlanVersion)
 	case len(p.ID) != 16 || !isHex(p.ID):
-		return malformed("id", "%q: want 16 hexadecimal digits", p.ID)
+		return malformed("id", "%q: want 16 hexadecimal digits", short(p.ID))
 	}
 	if _, err := broker.ParseVersion(p.Kafka); err != nil {
-		return malformed("kafka", "%q: %v", p.Kafka, err)
+		return malformed("kafka", "%q is no release of Kafka", short(p.Kafka))
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (v *validator) all() error {
 		case slices.Contains(kinds, Kind(a.ID)):
 			return malformed(at, "an id cannot be the name of a kind")
 		case !slices.Contains(kinds, a.Kind):
-			return malformed(at, "unknown kind %q", a.Kind)
+			return malformed(at, "unknown kind %q", short(string(a.Kind)))
 		case a.Root < 0 || a.Root >= len(v.plan.Roots):
 			return malformed(at, "there is no root %d", a.Root)
 		case v.plan.Roots[a.Root].Source:
@@ -312,6 +312,9 @@ func (v *validator) rebuild(a *Action, e *Edit) string {
 	case e.Interval < 0:
 		return fmt.Sprintf("interval %d", e.Interval)
 	}
+	if path.Ext(e.File) == ".snapshot" && len(e.Logs) == 0 && e.Snapshot == "" {
+		return "a snapshot is built from logs, from another snapshot, or from both"
+	}
 	if ext := path.Ext(e.File); ext != ".snapshot" && (len(e.Logs) != 1 || e.Snapshot != "" && ext != ".txnindex") {
 		return "it is built from one log"
 	}
@@ -478,6 +481,8 @@ func (c claim) fits(o claim, name string) bool {
 		return a.To == name || b.To == name
 	case a.Op == Rename && b.Op == Rename:
 		return a.To == name && b.File == name || b.To == name && a.File == name
+	case a.Op == Write && b.Op == Write:
+		return *a.Text == *b.Text
 	case a.Op != Line || b.Op != Line:
 		return false
 	case a.Line.Topic != b.Line.Topic || a.Line.Partition != b.Line.Partition:

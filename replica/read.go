@@ -76,6 +76,14 @@ type Log struct {
 	doubts       []Doubt
 }
 
+// SegmentTime is the largest timestamp of a segment in ms, -1 none or not known.
+func (l *Log) SegmentTime(segment int) int64 {
+	if segment < 0 || segment >= len(l.segmentTimes) {
+		return -1
+	}
+	return l.segmentTimes[segment]
+}
+
 // Progress is told how many bytes have been read since the last call.
 type Progress func(bytes int64)
 

@@ -69,6 +69,14 @@ type Transaction struct {
 	Damaged bool
 	// Gap: offsets are missing there. Normal in a compacted log.
 	Gap bool
+	// FromIndex: its ABORT marker cannot be read, or is gone, and the .txnindex of the segment
+	// says that it was at Marker. Nothing else of the marker is known then.
+	FromIndex bool
+	// DoubtTo: a marker of the producer may have stood in bytes that cannot be read, and what
+	// became of its records below DoubtTo is not known; the marker here ended those from there
+	// on. At most First: none. GapTo is the same for offsets that are missing: in a compacted
+	// log that says nothing.
+	DoubtTo, GapTo int64
 	// Mixed: its producer also wrote outside of a transaction while it was open. Kafka
 	// refuses that (InvalidTxnStateException).
 	Mixed bool
@@ -85,6 +93,9 @@ type Transaction struct {
 // SpansEpochs reports whether it holds batches of more than one producer epoch.
 func (t *Transaction) SpansEpochs() bool { return t.Batches > 0 && t.FirstEpoch != t.ProducerEpoch }
 
+// Doubtful reports whether a marker that cannot be read may have ended some of its records.
+func (t *Transaction) Doubtful() bool { return t.First >= 0 && t.DoubtTo > t.First }
+
 // EndsWithin reports whether a marker ends it below an offset.
 func (t *Transaction) EndsWithin(offset int64) bool { return t.Marker >= 0 && t.Marker < offset }
 
@@ -100,6 +111,10 @@ type TransactionTally struct {
 	Open []Transaction // by first offset
 
 	Committed, Aborted int64 // with at least one batch here
+	// AbortedByIndex of the aborted ones have no marker that can be read, but an entry in a
+	// .txnindex. Doubtful are finished ones of which some records may have been ended by a
+	// marker that cannot be read: see Transaction.DoubtTo.
+	AbortedByIndex, Doubtful int64
 	// MarkerOnly counts markers without any batch before them: the transaction wrote nothing
 	// to this partition, its records were below the log start or cleaned away, or the marker
 	// was written twice.

@@ -30,6 +30,7 @@ type transactionWatch struct {
 	// lastMarker is the last marker of producers without an open transaction.
 	lastMarker map[int64]lastMarker
 	waiting    []*Transaction // for a marker behind their last batch
+	lost       lostMarkers
 
 	seg     int
 	prevEnd int64 // position behind the last batch of the segment
@@ -51,6 +52,9 @@ func newTransactionWatch(l *Log, sum *TransactionTally) *transactionWatch {
 
 func (w *transactionWatch) begin(seg int) error {
 	w.seg, w.prevEnd = seg, 0
+	if err := w.lost.begin(w.log.Segments[seg]); err != nil {
+		return err
+	}
 	if seg == 0 {
 		return w.begunBelow()
 	}
@@ -112,26 +116,31 @@ func (w *transactionWatch) begunBelow() error {
 }
 
 func (w *transactionWatch) message(position, size int64, h *batch.LegacyHeader) error {
-	w.pass(position, size, h.Offset, h.Offset, h.Codec() != batch.None)
-	return nil
+	return w.pass(position, size, h.Offset, h.Offset, h.Codec() != batch.None)
 }
 
 // pass takes the place of a batch into account. A compressed message of format 0 or 1 only
 // says where it ends.
-func (w *transactionWatch) pass(position, size, base, last int64, wrapper bool) {
+func (w *transactionWatch) pass(position, size, base, last int64, wrapper bool) error {
+	var err error
 	switch {
 	case position != w.prevEnd:
 		w.holes++
+		err = w.hole(position-w.prevEnd, w.next, base)
 	case w.next >= 0 && base > w.next && !wrapper:
 		w.gaps++
 		w.sum.Gaps++
+		err = w.hole(0, w.next, base)
 	}
 	w.prevEnd = position + size
 	w.next = max(w.next, addOffset(last, 1))
+	return err
 }
 
 func (w *transactionWatch) batch(position int64, h *batch.Header, raw []byte) error {
-	w.pass(position, h.Size(), h.BaseOffset, addOffset(h.BaseOffset, int64(h.LastOffsetDelta)), false)
+	if err := w.pass(position, h.Size(), h.BaseOffset, addOffset(h.BaseOffset, int64(h.LastOffsetDelta)), false); err != nil {
+		return err
+	}
 	w.sum.EndMs = h.MaxTimestamp
 	if h.ProducerID < 0 || w.stopped {
 		return nil
@@ -151,7 +160,7 @@ func (w *transactionWatch) batch(position int64, h *batch.Header, raw []byte) er
 			}
 			return nil
 		}
-		w.marker(position, h, &c, timestamp)
+		return w.marker(position, h, &c, timestamp)
 	}
 	return nil
 }
@@ -202,7 +211,7 @@ func (w *transactionWatch) wait(t *Transaction) {
 }
 
 // marker is ProducerAppendInfo.appendEndTxnMarker.
-func (w *transactionWatch) marker(position int64, h *batch.Header, c *batch.Control, timestamp int64) {
+func (w *transactionWatch) marker(position int64, h *batch.Header, c *batch.Control, timestamp int64) error {
 	t := w.open[h.ProducerID]
 	if t == nil {
 		t = &Transaction{ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch, FirstEpoch: h.ProducerEpoch, First: -1, Last: -1,
@@ -225,8 +234,16 @@ func (w *transactionWatch) marker(position int64, h *batch.Header, c *batch.Cont
 	if c.Type == batch.ControlAbort {
 		t.State = TransactionAborted
 	}
-	w.settle(t)
+	if err := w.doubt(t); err != nil {
+		return err
+	}
+	w.finish(t)
+	return nil
+}
 
+// finish counts a transaction that has ended, and tells of it.
+func (w *transactionWatch) finish(t *Transaction) {
+	w.settle(t)
 	s := w.sum
 	switch {
 	case t.First < 0:
@@ -235,6 +252,12 @@ func (w *transactionWatch) marker(position int64, h *batch.Header, c *batch.Cont
 		s.Aborted++
 	default:
 		s.Committed++
+	}
+	if t.FromIndex {
+		s.AbortedByIndex++
+	}
+	if t.Doubtful() {
+		s.Doubtful++
 	}
 	if t.SpansEpochs() {
 		s.Spanned++
@@ -256,8 +279,15 @@ func (w *transactionWatch) settle(t *Transaction) {
 }
 
 func (w *transactionWatch) end(seg int) error {
-	if w.prevEnd < w.log.Segments[seg].Log.Size {
+	if rest := w.log.Segments[seg].Log.Size - w.prevEnd; rest > 0 {
 		w.holes++
+		to := int64(math.MaxInt64)
+		if seg+1 < len(w.log.Segments) {
+			to = w.log.Segments[seg+1].BaseOffset
+		}
+		if err := w.hole(rest, w.next, to); err != nil {
+			return err
+		}
 	}
 	if seg < len(w.log.Segments)-1 {
 		return nil

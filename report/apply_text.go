@@ -45,6 +45,7 @@ func (t *Applied) Print(w io.Writer) error {
 	if hidden > 0 {
 		out = append(out, labelled(2, "", fmt.Sprintf("… and %s more, all in repair.json", count(hidden, "partition", "partitions")))...)
 	}
+	out = append(out, t.known()...)
 	out = append(out, t.dropped()...)
 	for _, x := range d.NotDone {
 		out = append(out, labelled(2, "not done", x.ID+": "+Escape(x.Why))...)
@@ -108,6 +109,35 @@ func (t *Applied) written() []string {
 		line += " in " + t.Lasted
 	}
 	return labelled(2, "files", line)
+}
+
+// maxKnown is how many sentences of what is to be known are printed.
+const maxKnown = 8
+
+// known is what the actions that were carried out leave behind and no later look at the result tells:
+// committed offsets that are gone, transactions that end otherwise.
+func (t *Applied) known() []string {
+	var said []string
+	for i := range t.Done.Plan.Actions {
+		a := &t.Done.Plan.Actions[i]
+		if !slices.Contains(t.Done.Carried, a.ID) {
+			continue
+		}
+		if a.Committed != nil {
+			said = append(said, fmt.Sprintf("%s: %s (%s)", a.Partition, a.Committed.Said(), a.ID))
+		}
+		for j := range a.Transactions {
+			said = append(said, fmt.Sprintf("%s: %s (%s)", a.Partition, a.Transactions[j].Said(), a.ID))
+		}
+	}
+	var out []string
+	for i, s := range said {
+		if i == maxKnown && len(said) > maxKnown+1 {
+			return append(out, labelled(2, "", fmt.Sprintf("… and %d more, all in repair.json", len(said)-i))...)
+		}
+		out = append(out, labelled(2, map[bool]string{true: "know", false: ""}[i == 0], Escape(s))...)
+	}
+	return out
 }
 
 // dropped says which bytes are not in the result, and where they lie.

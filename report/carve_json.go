@@ -90,6 +90,7 @@ type carvedPieceLine struct {
 	Outer    *int64 `json:"outer"`
 	Lone     bool   `json:"lone"`
 	Loose    bool   `json:"loose"`
+	Amid     bool   `json:"amid"`
 	Snapshot bool   `json:"snapshot"`
 }
 
@@ -118,6 +119,7 @@ type carvingLine struct {
 	Cut           int64   `json:"insideCutOff"`
 	Lone          int64   `json:"lone"`
 	Loose         int64   `json:"loose"`
+	Amid          int64   `json:"amid"`
 	Snapshots     int64   `json:"snapshots"`
 	Damaged       int64   `json:"damaged"`
 	Untested      int64   `json:"untested"`
@@ -177,11 +179,11 @@ func (j *JSON) Carving(t *repair.Carving) {
 		j.piece(t.File, nil, &t.Apart[k])
 	}
 	s := &t.Stats
-	j.Line(carvingLine{"carving", t.File, t.Size, text(t.SHA256), s.Read, s.Zeros, s.Holes, s.Unread, t.Batches, t.Messages, t.Again, t.Embedded, t.Cut, t.Lone, t.Loose, t.Snapshots, t.Damaged, s.Untested, atLeast0(s.FirstUntested), t.Unsorted, t.Known})
+	j.Line(carvingLine{"carving", t.File, t.Size, text(t.SHA256), s.Read, s.Zeros, s.Holes, s.Unread, t.Batches, t.Messages, t.Again, t.Embedded, t.Cut, t.Lone, t.Loose, t.Amid, t.Snapshots, t.Damaged, s.Untested, atLeast0(s.FirstUntested), t.Unsorted, t.Known})
 }
 
 func (j *JSON) piece(file string, log *int, p *repair.CarvedPiece) {
-	j.Line(carvedPieceLine{"carved-piece", log, file, p.Pos, p.Len, p.From, p.To, p.Batches, p.Embedded, atLeast0(p.Outer), p.Lone, p.Loose, p.Snapshot})
+	j.Line(carvedPieceLine{"carved-piece", log, file, p.Pos, p.Len, p.From, p.To, p.Batches, p.Embedded, atLeast0(p.Outer), p.Lone, p.Loose, p.Amid, p.Snapshot})
 }
 
 // CarvedPlan writes what a plan of carved logs came to; d is nil where it was not carried out.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"kafsck/repair"
@@ -20,8 +21,10 @@ type Carving struct {
 	WithOut string
 	// NotWritten says why --out or --plan was not done, "" otherwise.
 	NotWritten string
-	// Typed are the PATHs, for the next command.
+	// Typed are the PATHs.
 	Typed []string
+	// Join is the command line that salvages a partition out of the PATHs and a directory.
+	Join func(partition string, dirs []string) string
 }
 
 // How much of it is printed; all is in --json.
@@ -63,7 +66,7 @@ func (t *Carving) verdict() []string {
 	}
 	if len(t.Logs) == 0 {
 		head := "no record batch with a CRC that verifies in " + Escape(t.File)
-		if n := t.Embedded + t.Lone + t.Loose; n > 0 {
+		if n := t.Embedded + t.Lone + t.Loose + t.Amid; n > 0 {
 			head = fmt.Sprintf("no log in %s; %s found that may be none of one, see below", Escape(t.File), count(n, "batch was", "batches were"))
 		}
 		if t.Stats.Unread > 0 {
@@ -125,7 +128,9 @@ func (t *Carving) table() []string {
 		l := &t.Logs[i]
 		name := l.Partition
 		if t.Done != nil || t.Plan != nil {
-			name = l.Dir
+			if name = l.Dir; l.Place > 0 {
+				name = l.PlaceName() + "/" + name
+			}
 		} else if name == "" {
 			name = "not known"
 		}
@@ -233,6 +238,9 @@ func (t *Carving) rest() []string {
 	if t.Lone > 0 {
 		out = append(out, indented("Lone      ", fmt.Sprintf("%s of the old formats with nothing before or behind: a CRC over few bytes proves little; %s.", count(t.Lone, "message stands", "messages stand"), kept))...)
 	}
+	if t.Amid > 0 {
+		out = append(out, indented("Amid      ", fmt.Sprintf("%s amid bytes that belong to no batch, and no offset is missing before or behind: it may be the content of a value; %s.", count(t.Amid, "batch lies", "batches lie"), kept))...)
+	}
 	if t.Loose > 0 {
 		out = append(out, indented("Loose     ", fmt.Sprintf("%s a header across the border of two blocks, and none before or behind bears its offset out: it may be that of another file; %s.", count(t.Loose, "batch has", "batches have"), kept))...)
 	}
@@ -273,17 +281,32 @@ func (t *Carving) next() []string {
 		return append(t.unnamed(), "Nothing was written. Next: "+t.WithOut)
 	}
 	at := path.Join(t.Done.Out, "salvaged")
-	out := []string{"Look at it, and read the records out, of all logs or of one:", "  " + Command("kafsck", "check", at), "  " + Command("kafsck", "export", at, "--out", "records.jsonl"),
+	places := t.places("")
+	all := func(words ...string) string { return "  " + Command(append(words, places...)...) }
+	out := []string{"Look at it, and read the records out, of all logs or of one:", all("kafsck", "check"), "  " + Command("kafsck", "export", at, "--out", "records.jsonl"),
 		"  " + Command("kafsck", "export", path.Join(at, t.Logs[0].Dir), "--out", "records.jsonl")}
 	out = append(t.unnamed(), out...)
 	if len(t.Typed) > 0 {
 		for i := range t.Logs {
 			if t.Logs[i].Partition == t.Logs[i].Dir {
-				return append(append(out, "Or join it to the copies, which proves each batch again:"), "  "+Command(append(append([]string{"kafsck", "salvage"}, t.Typed...), at, "--partition", t.Logs[i].Dir, "--out", "joined")...))
+				return append(append(out, "Or join it to the copies, which proves each batch again:"), "  "+t.Join(t.Logs[i].Dir, t.places(t.Logs[i].Dir)))
 			}
 		}
 	}
 	return out
+}
+
+// places are the directories of the result, or those that have a log of this partition.
+func (t *Carving) places(partition string) []string {
+	var list []string
+	for i := range t.Logs {
+		at := path.Join(t.Done.Out, t.Logs[i].PlaceName())
+		if (partition == "" || t.Logs[i].Dir == partition) && !slices.Contains(list, at) {
+			list = append(list, at)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // unnamed says how to learn of which partitions logs are.
@@ -304,7 +327,7 @@ func (t *Carving) unnamed() []string {
 		which = fmt.Sprintf("Of which partition %s, nothing says. ", count(n, "log is", "logs are"))
 	}
 	if t.Done != nil {
-		return indented("", which+fmt.Sprintf("The records may tell, such as those of %s.", path.Join(t.Done.Out, "salvaged", t.Logs[example].Dir)))
+		return indented("", which+fmt.Sprintf("The records may tell, such as those of %s.", path.Join(t.Done.Out, t.Logs[example].PlaceName(), t.Logs[example].Dir)))
 	}
 	if len(t.Typed) > 0 {
 		return indented("", which+"None of the PATHs has these batches: another replica, or a backup, may tell. With --out each log is written under a name of its own, and its records may tell.")
@@ -323,7 +346,7 @@ func (t *Carving) searched() []string {
 	}
 	line += fmt.Sprintf(", %s with a CRC that verifies", count(t.Batches, "batch", "batches"))
 	if t.Again > 0 {
-		line += fmt.Sprintf(", %s of them found again", comma(t.Again))
+		line += fmt.Sprintf(", %s", count(t.Again, "of them is a further copy", "of them are further copies"))
 	}
 	if t.Known > 0 {
 		line += fmt.Sprintf("; compared with %s of the PATHs", count(t.Known, "batch", "batches"))

@@ -416,7 +416,20 @@ func (t *Catchups) untold() []string {
 		}
 		out = append(out, indented(Escape(u.Partition)+"  not predicted: ", Escape(u.Why))...)
 	}
-	if len(out) > 0 {
+	alone := 0
+	for _, u := range t.Plan.Untold {
+		if u.Alone {
+			alone++
+		}
+	}
+	if alone > 0 {
+		whose := "of these partitions"
+		if alone == 1 && len(t.Plan.Untold) == 1 {
+			whose = "of it"
+		}
+		out = append(out, indented("", "No other replica "+whose+" is among the inputs, which could lead instead: give the log directories of the other brokers as well.")...)
+	}
+	if len(t.Plan.Untold) > alone {
 		out = append(out, "Name a leader whose log is among the inputs: --leader PARTITION=ID")
 	}
 	return out

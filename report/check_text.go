@@ -282,8 +282,8 @@ func (it *checkItem) proof(short bool, more string) []string {
 	switch {
 	case f.Count > most && len(places) > most:
 		line := "… and " + comma(f.Count-most) + " more: " + more
-		if f.Count > len(places) {
-			line += fmt.Sprintf(" names %d of the %s", len(places), comma(f.Count))
+		if known := max(len(places), len(f.Places)); f.Count > known {
+			line += fmt.Sprintf(" names %d of the %s", known, comma(f.Count))
 		}
 		lines = append(lines, pad+line)
 	case f.Count > most && most > 1:

@@ -47,6 +47,15 @@ func releaseHints(list []*incident.Cluster) []string {
 	return out
 }
 
+// releaseDoubts is a line of a verdict for a release that the directories cannot be of.
+func releaseDoubts(release string, doubts []string) []string {
+	if len(doubts) == 0 {
+		return nil
+	}
+	return indented("WARNING  ", fmt.Sprintf("Kafka %s cannot be the release of these directories: %s. What is said of its start will not come true: name the right release with --kafka, or leave that out.",
+		release, strings.Join(doubts, "; ")))
+}
+
 // releaseProse says that the directories leave the release open, and which one is taken.
 func releaseProse(h *incident.ReleaseHint) string {
 	return fmt.Sprintf("%s: %s. Predicted for %s; name the release, such as %s.", brokers(h.Brokers), h.Why, h.Release, h.Flag)

@@ -7,19 +7,20 @@ import (
 
 	"kafsck/diff"
 	"kafsck/incident"
+	"kafsck/replica"
 )
 
 // meaning says what a kind of divergence means for its two brokers.
 func meaning(d *incident.Divergence) string {
 	copies, sides := ordered(d)
-	a, b := "broker "+Escape(copies[0].Broker.Name), "broker "+Escape(copies[1].Broker.Name)
+	a, b := sideName(copies, 0), sideName(copies, 1)
 	lacks, has := b, a // the side that holds nothing there
 	if sides[0].From == sides[0].To && sides[1].From < sides[1].To {
 		lacks, has = a, b
 	}
 	fault := "both brokers"
 	if d.Bad >= 0 {
-		fault = "broker " + Escape([2]*incident.Copy{d.A, d.B}[d.Bad].Broker.Name)
+		fault = sideName([2]*incident.Copy{d.A, d.B}, d.Bad)
 	}
 	var s string
 	switch d.Kind {
@@ -51,6 +52,16 @@ func meaning(d *incident.Divergence) string {
 	return s
 }
 
+// sideName names one of two copies that are compared: by its directory, too, where both are on one
+// broker.
+func sideName(copies [2]*incident.Copy, i int) string {
+	name := "broker " + Escape(copies[i].Broker.Name)
+	if copies[0].Broker == copies[1].Broker {
+		name += " (" + Escape(copies[i].Dir) + ")"
+	}
+	return name
+}
+
 func held(s diff.Side) string {
 	if s.From >= s.To {
 		return "nothing"
@@ -75,8 +86,8 @@ type Diff struct {
 func (t *Diff) Add(x *incident.Partition) {
 	name := t.Paths.label(x)
 	var live []*incident.Copy
-	for _, c := range x.Live() {
-		if c.Err == nil {
+	for _, c := range x.Copies {
+		if c.State == replica.Live && c.Err == nil {
 			live = append(live, c)
 		}
 	}
@@ -124,7 +135,7 @@ func (t *Diff) Add(x *incident.Partition) {
 		copies, sides := ordered(d)
 		if copies != pair {
 			pair = copies
-			say(labelled(2, "compared", "broker "+Escape(copies[0].Broker.Name)+" with broker "+Escape(copies[1].Broker.Name)+": "+prefix(d))...)
+			say(labelled(2, "compared", sideName(copies, 0)+" with "+sideName(copies, 1)+": "+prefix(d))...)
 		}
 		say(labelled(2, string(d.Kind), offsets(d.From, d.To)+": "+meaning(d))...)
 		rows := table{header: []string{"", "", "", ""}}

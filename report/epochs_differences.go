@@ -186,10 +186,11 @@ func common(x *incident.Partition, e *incident.Epochs) []string {
 	var extents []epoch.Meeting
 	pairs := map[epoch.Meeting][]string{}
 	for _, p := range e.Pairs {
-		a, b := "broker "+Escape(p.A.Broker.Name), "broker "+Escape(p.B.Broker.Name)
+		sides := [2]*incident.Copy{p.A, p.B}
+		a, b := sideName(sides, 0), sideName(sides, 1)
 		switch {
 		case p.Parted:
-			if l := x.Ruling.Leader; l != nil && *l == p.B.Broker { // from the leader, not the other way round
+			if l := x.Ruling.Leader; l != nil && *l == p.B.Broker && p.A.Broker != p.B.Broker { // from the leader, not the other way round
 				a, b = b, a
 				p.Epochs[0], p.Epochs[1] = p.Epochs[1], p.Epochs[0]
 			}

@@ -15,6 +15,14 @@ type claimLine struct {
 	Got   *string `json:"got"`
 }
 
+type placeLine struct {
+	File     string `json:"file"`
+	Position *int64 `json:"position"`
+	Length   *int64 `json:"length"`
+	From     *int64 `json:"from"`
+	To       *int64 `json:"to"`
+}
+
 type findingLine struct {
 	Type      string       `json:"type"`
 	Code      finding.Code `json:"code"`
@@ -31,6 +39,7 @@ type findingLine struct {
 	Count     int          `json:"count"`
 	Summary   string       `json:"summary"`
 	Evidence  []claimLine  `json:"evidence"`
+	Places    []placeLine  `json:"places,omitempty"`
 	Kafka     string       `json:"kafka"`
 	Next      string       `json:"next"`
 }
@@ -65,6 +74,9 @@ func (j *JSON) finding(f *finding.Finding, broker func(name string) brokerID) {
 	}
 	for _, e := range f.Evidence {
 		l.Evidence = append(l.Evidence, claimLine{e.Claim, text(e.Want), text(e.Got)})
+	}
+	for _, p := range f.Places {
+		l.Places = append(l.Places, placeLine{p.File, atLeast0(p.Position), atLeast0(p.Length), atLeast0(p.From), atLeast0(p.To)})
 	}
 	j.Line(l)
 }

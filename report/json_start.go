@@ -10,6 +10,7 @@ type brokerStartLine struct {
 	Type        string         `json:"type"`
 	Broker      brokerID       `json:"broker"`
 	Kafka       string         `json:"kafka"`
+	KafkaDoubts []string       `json:"kafkaDoubts"`
 	Outcome     string         `json:"outcome"`
 	Why         *string        `json:"why"`
 	File        *string        `json:"file"`
@@ -103,7 +104,7 @@ type lostPart struct {
 
 // BrokerStart writes what becomes of a broker, and of its metadata log.
 func (j *JSON) BrokerStart(s *incident.BrokerStart) {
-	l := brokerStartLine{Type: "predicted-broker-start", Broker: brokerOf(s.Broker), Kafka: s.Version.String(), Outcome: string(s.Outcome), Why: text(s.Why), File: text(s.Where), Order: text(s.Order),
+	l := brokerStartLine{Type: "predicted-broker-start", Broker: brokerOf(s.Broker), Kafka: s.Version.String(), KafkaDoubts: append([]string{}, s.Cluster.Contradicts(s.Version)...), Outcome: string(s.Outcome), Why: text(s.Why), File: text(s.Where), Order: text(s.Order),
 		BeforeLogs: s.BeforeLogs, Stops: s.Outcome == broker.BrokerAborts || s.LastDir(), AskedStrays: s.Asked, Dirs: []startDirPart{}}
 	if s.Outcome == broker.OK && len(s.Errors) > 0 {
 		l.Outcome = "unknown" // something that decides about it could not be read

@@ -33,6 +33,8 @@ type transactionLine struct {
 	MarkerMs        *int64   `json:"markerTimestampMs"`
 	FromSnapshot    bool     `json:"fromSnapshot"`
 	Damaged         bool     `json:"damaged"`
+	FromIndex       bool     `json:"fromTxnIndex"`
+	DoubtTo         *int64   `json:"doubtTo"`
 	File            *string  `json:"file"`
 	Position        *int64   `json:"position"`
 
@@ -161,7 +163,13 @@ func transactionOf(p *incident.Partition, c *incident.Copy, x *replica.Transacti
 		Batches: x.Batches, Records: x.Records, FromSnapshot: x.FromSnapshot, Damaged: x.Damaged}
 	if x.Marker >= 0 {
 		to := x.Marker + 1
-		l.To, l.MarkerEpoch = &to, &x.MarkerEpoch
+		l.To, l.FromIndex = &to, x.FromIndex
+		if !x.FromIndex {
+			l.MarkerEpoch = &x.MarkerEpoch
+		}
+	}
+	if x.Doubtful() {
+		l.DoubtTo = &x.DoubtTo
 	}
 	l.FirstTimestamp, l.FirstMs = timestamp(x.FirstMs)
 	l.LastTimestamp, l.LastMs = timestamp(x.LastMs)

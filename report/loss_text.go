@@ -151,12 +151,16 @@ func (p *Paths) lossHead(x *incident.Partition) (word, prose string) {
 		}
 		return "AT RISK", prose + ": nothing is gone yet, but the next start of " + leaderOf(x) + " deletes " + all.where() + " from its log"
 	}
+	word = "LOST"
+	if incident.Mended(x.Losses) {
+		word = "DAMAGED" // a repair has them back
+	}
 	if yes.losses > 0 {
 		prose = yes.number("committed ") + " of " + p.label(x)
 		if unknown.losses > 0 {
 			prose += ", and " + unknown.number("") + " that may have been committed"
 		}
-		return "LOST", prose + ": " + all.where() + " " + all.are() + " " + gone(x)
+		return word, prose + ": " + all.where() + " " + all.are() + " " + gone(x)
 	}
 	return "LOST?", unknown.number("") + " of " + p.label(x) + " that may have been committed: " + all.where() + " " + all.are() + " " + gone(x)
 }
@@ -197,11 +201,49 @@ func gone(x *incident.Partition) string {
 	case rotten:
 		return "damaged in every copy among these inputs"
 	case damaged:
-		return "damaged in the log of " + leaderOf(x) + mendedProse(x.Losses)
+		return "damaged in the log of " + leaderOf(x) + mendedProse(x.Losses) + holdersProse(x.Losses)
 	case traces:
 		return "in no copy among these inputs"
 	}
-	return "not in the log of " + leaderOf(x) + mendedProse(x.Losses)
+	return "not in the log of " + leaderOf(x) + mendedProse(x.Losses) + holdersProse(x.Losses)
+}
+
+// holdersProse names who has what is lost where that are several ranges, of which a verdict has no
+// room to tell one by one; "" where a repair was promised, or no copy has any.
+func holdersProse(losses []incident.Loss) string {
+	var refs []incident.BrokerRef
+	n, held, all := 0, 0, true
+	for i := range losses {
+		l := &losses[i]
+		if !l.Counts() {
+			continue
+		}
+		if n++; len(l.HeldBy) > 0 {
+			held++
+		}
+		all = all && (n == 1 || slices.Equal(refs, l.HeldBy))
+		for _, b := range l.HeldBy {
+			if !slices.Contains(refs, b) {
+				refs = append(refs, b)
+			}
+		}
+	}
+	switch {
+	case n < 2 || held == 0 || incident.Mended(losses):
+		return ""
+	case held < n:
+		return ". " + capital(brokers(refs)) + " " + haveOrHas(len(refs)) + " some of them whole"
+	case all:
+		return ". " + capital(brokers(refs)) + " " + haveOrHas(len(refs)) + " them whole"
+	}
+	return ". " + capital(brokers(refs)) + " together have them whole"
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // mendedProse says that what is lost as things are stands whole on other replicas, and that a repair
@@ -218,7 +260,7 @@ func mendedProse(losses []incident.Loss) string {
 			}
 		}
 	}
-	return ". They stand whole on " + brokers(refs) + ": kafsck repair plan takes them from there, and none is lost"
+	return ". They stand whole on " + brokers(refs) + ": kafsck repair plan takes them from there"
 }
 
 // allOpen reports whether every counted loss is one whose end is not recorded.
@@ -234,13 +276,30 @@ func allOpen(x *incident.Partition) bool {
 // leaderOf names the ruling leader and says when it is a guess.
 func leaderOf(x *incident.Partition) string {
 	r := &x.Ruling
-	switch {
+	switch kept := keptTwin(x); {
 	case r.Leader == nil:
 		return "a leader"
+	case kept != nil:
+		return "broker " + Escape(r.Leader.Name) + " in " + Escape(kept.Dir) + " (the newer of its two directories; the broker does not start with both)"
 	case r.Guess:
 		return "broker " + Escape(r.Leader.Name) + " (guessed to be the leader)"
 	}
 	return "its leader, broker " + Escape(r.Leader.Name)
+}
+
+// keptTwin is the ruling leader's copy where that broker has a second live directory of the partition,
+// else nil.
+func keptTwin(x *incident.Partition) *incident.Copy {
+	l := x.Ruling.Leader
+	if l == nil || !slices.ContainsFunc(x.Copies, func(c *incident.Copy) bool { return c.Extra && c.Broker == *l }) {
+		return nil
+	}
+	for _, c := range x.Live() {
+		if c.Broker == *l {
+			return c
+		}
+	}
+	return nil
 }
 
 // rulingProse says who rules and how that is known.

@@ -14,12 +14,17 @@ type planHint struct {
 	records bool // an action needs --level records
 	damaged map[string][]string
 	several bool
+	listed  bool // the gap list of a salvage says already what is missing
 }
 
 // broken are the codes of a log of which no part but the damaged one is wrong.
 var broken = []finding.Code{"batch-crc-mismatch", "batch-magic-unknown", "log-bytes-unreadable", "log-bytes-zeroed", "segment-gap"}
 
 func (h *planHint) add(f *finding.Finding) {
+	if f.Listed {
+		h.listed = true
+		return
+	}
 	if !check.Planned(f) {
 		return
 	}
@@ -40,7 +45,12 @@ func (h *planHint) add(f *finding.Finding) {
 
 // lines are the next commands, none where no plan has anything to do.
 func (h *planHint) lines(p *Paths) []string {
-	if !h.planned || p.Again == nil {
+	switch {
+	case p.Again == nil:
+		return nil
+	case !h.planned && h.listed:
+		return []string{"Next: " + p.Again("predict", "start") + " (what gaps.json lists, no plan mends)"}
+	case !h.planned:
 		return nil
 	}
 	verb := []string{"plan"}

@@ -24,11 +24,14 @@ type RepairPlan struct {
 	Level Level // batches or records
 	// Skipped: actions were left out by their names.
 	Skipped bool
+	Forks   PlanForks
+	// Asked are the flags that chose what is planned, to be typed again.
+	Asked []string
 	// Undecoded: some batches were too large to decode their records.
 	Undecoded bool
 }
 
-// maxPlanned and maxLeft are how many actions, and findings that are left, are printed.
+// maxPlanned and maxLeft are how many actions of a sort, and findings that are left, are printed.
 const (
 	maxPlanned = 20
 	maxLeft    = 8
@@ -40,14 +43,8 @@ func (j *JSON) RepairPlan(p *repair.Plan) { j.Line(p) }
 // Print writes the verdict, each action, what is left, and the next command.
 func (t *RepairPlan) Print(w io.Writer) error {
 	p := t.Plan
-	out := t.verdict()
-	for i := range p.Actions {
-		if i == maxPlanned {
-			out = append(out, "", fmt.Sprintf("… and %s more, all in --json", count(len(p.Actions)-i, "action", "actions")))
-			break
-		}
-		out = append(append(out, ""), t.action(&p.Actions[i])...)
-	}
+	out := append(releaseDoubts(p.Kafka, p.KafkaDoubts), t.verdict()...)
+	out = append(out, t.actions()...)
 	if len(p.Left) > 0 {
 		out = append(append(out, "", "Left as it is:"), leftLines(p)...)
 	}
@@ -103,7 +100,7 @@ func (t *RepairPlan) verdict() []string {
 		}
 		out := indented(label, head)
 		if t.Notes > 0 && !t.All {
-			out = append(out, indented("  ", fmt.Sprintf("%s of what a broker leaves and its next start mends; --all plans that too.", count(t.Notes, "note", "notes")))...)
+			out = append(out, indented("  ", fmt.Sprintf("%s of what a broker leaves: its next start mends it, or it does no harm; --all plans that too.", count(t.Notes, "note", "notes")))...)
 		}
 		return out
 	}
@@ -156,12 +153,20 @@ func (t *RepairPlan) verdict() []string {
 		}
 	}
 	out := indented("PLAN  ", head)
-	if n := len(p.Unconfirmed()); n > 0 {
-		word := "waits"
-		if n > 1 {
-			word = "wait"
+	if list := p.Unconfirmed(); len(list) > 0 {
+		word, them, id := "waits", "it is", Escape(list[0].ID)
+		if len(list) > 1 {
+			word, them, id = "wait", "each is", "ID"
 		}
-		out = append(out, indented("  ", fmt.Sprintf("%d of them %s for your word: done only with --confirm ID, or \"confirmed\": true in the plan.", n, word))...)
+		who := fmt.Sprintf("%d of them (%s)", len(list), actionIDs(list))
+		switch {
+		case len(p.Actions) == 1:
+			who = "It"
+		case len(list) == len(p.Actions):
+			who = "All of them (" + actionIDs(list) + ")"
+		}
+		out = append(out, indented("  ", fmt.Sprintf("%s %s for your word: %s done only with --confirm %s at kafsck repair apply, with --only %s here, or with \"confirmed\": true in the plan.",
+			who, word, them, id, id))...)
 	}
 	return out
 }
@@ -185,57 +190,16 @@ func planRoot(p *repair.Plan, i *int) string {
 	return p.Roots[*i].Name
 }
 
-func (t *RepairPlan) action(a *repair.Action) []string {
-	where := a.Dir
-	if name := planRoot(t.Plan, &a.Root); name != "" {
-		where = strings.TrimSuffix(name+"/"+a.Dir, "/")
-	}
-	head := fmt.Sprintf("%-4s%s  %s", a.ID, a.Kind, Escape(where))
-	if !a.Carried() {
-		head += "  (needs --confirm " + a.ID + ")"
-	}
-	out := []string{head}
-	say := func(label, prose string) {
-		out = append(out, indented(fmt.Sprintf("    %-6s", label), Escape(prose))...)
-	}
-	say("does", a.Does)
-	say("why", a.Why)
-	loses := "none; " + a.Undo
-	if len(a.Loses) > 0 {
-		var list []string
-		for i, l := range a.Loses {
-			if i == 3 {
-				list = append(list, fmt.Sprintf("%d more ranges", len(a.Loses)-i))
-				break
-			}
-			one := offsets(l.From, l.To)
-			if l.Records != nil {
-				one += fmt.Sprintf(" (%s)", count(int(*l.Records), "record", "records"))
-			}
-			if len(l.HeldBy) > 0 {
-				held := map[int32]bool{}
-				for _, id := range l.HeldBy {
-					held[id] = true
-				}
-				one += " held by " + brokerList(held)
-			} else {
-				one += " held by no other copy here"
-			}
-			list = append(list, one)
-		}
-		loses = strings.Join(list, "; ") + "; " + a.Undo
-	}
-	say("loses", loses)
-	return out
-}
-
 func (t *RepairPlan) next() []string {
+	out := t.forks()
 	if len(t.Plan.Actions) == 0 {
-		return nil
+		if t.Out != "" {
+			out = append(out, "Written: "+Escape(t.Out)+", a plan without actions, and nothing else.")
+		}
+		return out
 	}
-	var out []string
 	if t.Plan.KafkaWhy != "" {
-		out = indented("", fmt.Sprintf("Promised is a start of Kafka %s: %s (--kafka names another release).", t.Plan.Kafka, Escape(t.Plan.KafkaWhy)))
+		out = append(out, indented("", fmt.Sprintf("Promised is a start of Kafka %s: %s (--kafka names another release).", t.Plan.Kafka, Escape(t.Plan.KafkaWhy)))...)
 	}
 	if t.Out == "" {
 		again := []string{"plan", "--out", "plan.json"}
@@ -245,11 +209,17 @@ func (t *RepairPlan) next() []string {
 		if t.Level == LevelRecords {
 			again = append(again, "--level", "records")
 		}
-		return append(out, "Next: "+t.Paths.Again("repair", again...), "      then review plan.json, and: kafsck repair apply plan.json --out repaired")
+		again = append(again, t.Asked...)
+		return append(out, "Next: "+t.Paths.Again("repair", again...), "      then review plan.json, and: "+t.apply("plan.json"))
 	}
-	words := []string{"kafsck", "repair", "apply", t.Out, "--out", "repaired"}
+	return append(out, "Written: "+Escape(t.Out)+", and nothing else. Review it; it may be edited.", "Next: "+t.apply(t.Out))
+}
+
+// apply is the command that carries the plan out. Where every action waits for a word, it gives one.
+func (t *RepairPlan) apply(plan string) string {
+	words := []string{"kafsck", "repair", "apply", plan, "--out", "repaired"}
 	if list := t.Plan.Unconfirmed(); len(list) > 0 && len(list) == len(t.Plan.Actions) {
 		words = append(words, "--confirm", list[0].ID)
 	}
-	return append(out, "Written: "+Escape(t.Out)+", and nothing else. Review it; it may be edited.", "Next: "+Command(words...))
+	return Command(words...)
 }

@@ -18,7 +18,13 @@ const maxPlaced = 2
 // a replica that lacks it and is in the ISR or the ELR is elected as soon as its broker is up, and who
 // follows it then cuts the salvaged log (PartitionChangeBuilder, KIP-966; kafka-format.md §6.10).
 func placing(p *repair.Plan, dir string) []string {
-	read := "ead the records out: " + Command("kafsck", "export", path.Join(dir, "salvaged"), "--out", "records.jsonl")
+	read := "ead the records out: "
+	for i := range p.Roots {
+		if r := &p.Roots[i]; r.New && len(placedIn(p, i)) > 0 {
+			read += Command("kafsck", "export", path.Join(dir, r.Name), "--out", "records.jsonl")
+			break
+		}
+	}
 	if slices.ContainsFunc(p.Roots, func(r repair.Root) bool { return r.File }) {
 		return []string{"R" + read} // of logs out of raw bytes nobody knows whether they are whole
 	}
@@ -28,6 +34,10 @@ func placing(p *repair.Plan, dir string) []string {
 		r := &p.Roots[i]
 		list := placedIn(p, i)
 		if !r.New || len(list) == 0 {
+			continue
+		}
+		if r.Broker == nil && !slices.ContainsFunc(list, func(x incident.ElectedPartition) bool { return x.Topic != repair.CarvedTopic }) {
+			out = append(out, indented("", "Of which partitions the logs in "+Escape(path.Join(dir, r.Name))+" are is not known: their names are made up, and they are for no broker.")...)
 			continue
 		}
 		if placed++; placed > maxPlaced {

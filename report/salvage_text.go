@@ -141,6 +141,7 @@ func (t *Salvage) verdict() []string {
 	}
 	head += apart(s, "of another line", func(p *repair.SalvagedPartition) *repair.Apart { return p.Other })
 	head += apart(s, "that nothing ties to a line", func(p *repair.SalvagedPartition) *repair.Apart { return p.Unproven })
+	head += contradicting(s)
 	if t.Done != nil {
 		var at []string
 		for _, name := range t.results() {
@@ -189,6 +190,37 @@ func apart(s *repair.Salvaged, what string, of func(*repair.SalvagedPartition) *
 		in += ", " + offsets(all.From, all.To)
 	}
 	return fmt.Sprintf("; %s %s (%s) %s not in it", count(all.Batches, "batch", "batches"), what, in, verb)
+}
+
+// contradicted reports whether whole batches are not in the result because others contradict them.
+func (t *Salvage) contradicted() bool {
+	return slices.ContainsFunc(t.Plan.Salvaged.Partitions, func(p repair.SalvagedPartition) bool { return p.Contradicted != nil })
+}
+
+// contradicting tells of whole batches that are not in the result because others contradict them.
+func contradicting(s *repair.Salvaged) string {
+	var batches, records int64
+	at := ""
+	n := 0
+	for i := range s.Partitions {
+		c := s.Partitions[i].Contradicted
+		if c == nil {
+			continue
+		}
+		batches += c.Batches
+		records += c.Records
+		if n++; c.From != nil {
+			at = ", " + offsets(*c.From, *c.To)
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	if n > 1 {
+		at = ""
+	}
+	verb := map[bool]string{true: "is", false: "are"}[batches == 1]
+	return fmt.Sprintf("; %s whose offsets others have or deny (%s%s) %s not in it", count(batches, "batch", "batches"), count(records, "record", "records"), at, verb)
 }
 
 func (t *Salvage) partition(p *repair.SalvagedPartition) []string {
@@ -286,6 +318,13 @@ func (t *Salvage) copy(c *repair.SalvagedOf) string {
 		if x.n > 0 {
 			words = append(words, comma(x.n)+" "+x.what)
 		}
+	}
+	if x := c.Contradicted; x != nil {
+		s := comma(x.Batches) + " whose offsets others have or deny"
+		if x.From != nil {
+			s += " (" + offsets(*x.From, *x.To) + ")"
+		}
+		words = append(words, s)
 	}
 	for what, a := range map[string]*repair.Apart{"of another line": c.Other, "that nothing ties to this line": c.Unproven} {
 		if a != nil {
@@ -413,17 +452,22 @@ func (t *Salvage) next() []string {
 		return indented("", "Give it other copies of these partitions: replicas on other brokers, older snapshots of the disks, what a broker has set aside. Files full of bytes that are no batch may be encrypted, or another program's. kafsck salvage --scan FILE looks for batches in any file, whatever its name.")
 	case len(t.Plan.Actions) == 0:
 		return nil
-	case t.Done == nil && t.Plan.Salvaged.Apart() && t.File == "":
+	case t.Done == nil && t.Plan.Salvaged.OffLine() && t.File == "":
 		out := []string{"Nothing was written. What is not on this line may have been acknowledged:", "  " + t.Paths.Again("loss"), "  " + t.Paths.Again("export", "--lost", "--out", "lost.jsonl")}
 		return append(out, "Next, or with --prefer BROKER for another line:", "  "+t.Paths.Again("salvage", "--out", "salvaged"))
 	case t.File != "":
 		return []string{"Written: " + Escape(t.File) + ", and nothing else.", "Next: " + Command("kafsck", "repair", "apply", t.File, "--out", "salvaged")}
+	case t.Done == nil && t.contradicted():
+		return []string{"Nothing was written. Whose offsets others have, with file and position:", "  " + t.Paths.Again("check"), "Next:", "  " + t.Paths.Again("salvage", "--out", "salvaged")}
 	case t.Done == nil:
 		return []string{"Nothing was written. Next: " + t.Paths.Again("salvage", "--out", "salvaged")}
 	}
 	var out []string
-	if t.Plan.Salvaged.Apart() {
+	if t.Plan.Salvaged.OffLine() {
 		out = append(out, "What is not on this line may have been acknowledged:", "  "+t.Paths.Again("loss"), "  "+t.Paths.Again("export", "--lost", "--out", "lost.jsonl"))
+	}
+	if t.contradicted() {
+		out = append(out, indented("", "Whose offsets others have or deny, with file and position: "+Escape(path.Join(t.Done.Out, "lost+found", "manifest.json")))...)
 	}
 	out = append(out, "Look at the result:")
 	for _, name := range t.results() {

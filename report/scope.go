@@ -10,6 +10,7 @@ import (
 	"kafsck/finding"
 	"kafsck/incident"
 	"kafsck/logdir"
+	"kafsck/replica"
 )
 
 // Scope counts what was looked at and what was found, for the last line of every
@@ -29,7 +30,7 @@ type Scope struct {
 
 	WithoutMetadata int            // partitions without cluster metadata
 	Guessed         int            // partitions whose leader is a guess
-	Compared        int            // partitions of which at least two live replicas were read
+	Compared        int            // partitions of which at least two live directories were read
 	Absent          map[int32]bool // brokers with replicas by the metadata whose disks are not among the inputs
 }
 
@@ -55,8 +56,8 @@ func (s *Scope) Add(p *incident.Partition, absent []int32) {
 			s.BytesVerified += c.Log.BytesVerified
 		}
 	}
-	for _, c := range p.Live() {
-		if c.Err == nil {
+	for _, c := range p.Copies {
+		if c.State == replica.Live && c.Err == nil {
 			live++
 		}
 	}

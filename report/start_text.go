@@ -36,6 +36,14 @@ func (t *Starts) Print(w io.Writer) error {
 	if t.Assumed && len(t.Brokers) > 0 {
 		out = append(out, releaseHints(t.Clusters)...)
 	}
+	told := map[string]bool{}
+	for _, b := range t.Brokers {
+		lines := releaseDoubts(b.Version.String(), b.Cluster.Contradicts(b.Version))
+		if key := strings.Join(lines, "\n"); !told[key] {
+			told[key] = true
+			out = append(out, lines...)
+		}
+	}
 	out = append(out, t.verdicts()...)
 	var save []savedFile
 	dirs, keep := 0, false
@@ -96,6 +104,9 @@ func (t *Starts) block(b *incident.BrokerStart) []string {
 	}
 	if sum.indexes > 0 {
 		work = append(work, "builds "+count(sum.indexes, "index", "indexes")+" anew")
+	}
+	if sum.unfilled > 0 {
+		work = append(work, "makes "+count(sum.unfilled, "missing .timeindex, which stays empty", "missing .timeindex files, which stay empty"))
 	}
 	if sum.harmless.Zeros > 0 {
 		work = append(work, fmt.Sprintf("cuts %s of zeros off %s", count(sum.harmless.Zeros, "byte", "bytes"), count(sum.harmless.Logs, "log", "logs")))

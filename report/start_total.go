@@ -23,6 +23,7 @@ type startTotals struct {
 	scan         int64
 	recovered    int // segments
 	indexes      int // files built anew
+	unfilled     int // time indexes made and left empty
 	lost         int64
 	lostCounted  bool // the ruling log lacks some of them
 	save         []savedFile
@@ -125,7 +126,7 @@ func (s *startTotals) add(ps *incident.PartitionStart, label string) {
 			if !slices.Contains(recovered, x.File) {
 				recovered = append(recovered, x.File)
 			}
-		case broker.ActRebuildIndex, broker.ActRebuildTimeIndex, broker.ActRebuildTxnIndex:
+		case broker.ActRebuildIndex, broker.ActRebuildTxnIndex:
 			s.indexes++
 		case broker.ActDelete:
 			switch {
@@ -140,6 +141,7 @@ func (s *startTotals) add(ps *incident.PartitionStart, label string) {
 		}
 	}
 	s.recovered += len(recovered)
+	s.unfilled += unfilled(ps)
 	s.addCut(ps, label)
 	if ps.Stray != "" {
 		s.stray++

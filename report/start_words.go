@@ -60,7 +60,9 @@ func actionProse(ps *incident.PartitionStart, x broker.Action) string {
 		s = fmt.Sprintf("renames %s to %s", file, Escape(x.To))
 	case broker.ActRecover:
 		s = "reads every batch of " + file + " and builds its indexes anew"
-	case broker.ActRebuildIndex, broker.ActRebuildTimeIndex, broker.ActRebuildTxnIndex:
+	case broker.ActCreateTimeIndex:
+		s = "makes an empty " + file
+	case broker.ActRebuildIndex, broker.ActRebuildTxnIndex:
 		s = "builds " + file + " anew"
 	case broker.ActWriteSnapshot, broker.ActRewriteEpochs, broker.ActWriteMetadata:
 		s = "writes " + file
@@ -123,7 +125,7 @@ func summed(ps *incident.PartitionStart) string {
 			if x.Replaced && ps.Compacted && strings.HasSuffix(x.File, ".log") {
 				replaced++
 			}
-		case broker.ActRebuildIndex, broker.ActRebuildTimeIndex, broker.ActRebuildTxnIndex:
+		case broker.ActRebuildIndex, broker.ActRebuildTxnIndex:
 			indexes++
 		}
 	}
@@ -140,10 +142,31 @@ func summed(ps *incident.PartitionStart) string {
 	if indexes > 0 {
 		words = append(words, count(indexes, "missing index is built", "missing indexes are built"))
 	}
+	if n := unfilled(ps); n > 0 {
+		words = append(words, count(n, "missing .timeindex is made and stays empty", "missing .timeindex files are made and stay empty"))
+	}
 	if ps.EpochFileRewritten {
 		words = append(words, "leader-epoch-checkpoint is rewritten")
 	}
 	return strings.Join(words, ", ")
+}
+
+// unfilled counts the time indexes that a start makes and leaves empty: those of segments that it does not
+// read.
+func unfilled(ps *incident.PartitionStart) int {
+	read := map[string]bool{}
+	for _, x := range ps.Actions {
+		if x.Action == broker.ActRecover {
+			read[strings.TrimSuffix(x.File, ".log")] = true
+		}
+	}
+	n := 0
+	for _, x := range ps.Actions {
+		if x.Action == broker.ActCreateTimeIndex && !read[strings.TrimSuffix(x.File, ".timeindex")] {
+			n++
+		}
+	}
+	return n
 }
 
 // savedProse is what a file to save holds.
@@ -193,7 +216,12 @@ func watermarkShort(ps *incident.PartitionStart) string {
 func watermarkProse(ps *incident.PartitionStart) string {
 	s := ps.BelowWatermark
 	prose := fmt.Sprintf("%s: committed, as the directory's high watermark %d lies above; missing after the start; ", offsets(s.From, s.To), s.To)
-	if len(ps.WatermarkHeldBy) == 0 {
+	switch {
+	case len(ps.WatermarkHeldBy) > 0:
+	case len(ps.WatermarkCutBy) > 0:
+		return prose + brokers(ps.WatermarkCutBy) + " " + map[bool]string{true: "does", false: "do"}[len(ps.WatermarkCutBy) == 1] +
+			" not have all of them either: the log is damaged there, or its own start cuts it as well. Start none of them before the logs are repaired"
+	default:
 		return prose + "no other live copy among these inputs reaches over them"
 	}
 	return prose + brokers(ps.WatermarkHeldBy) + " " + haveOrHas(len(ps.WatermarkHeldBy)) + " offsets up to there"

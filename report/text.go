@@ -40,7 +40,7 @@ func span(from, to int64) string {
 // offsets is span with its noun.
 func offsets(from, to int64) string {
 	if to == from+1 {
-		return "offset " + comma(from)
+		return fmt.Sprint("offset ", from)
 	}
 	return "offsets " + span(from, to)
 }

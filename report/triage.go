@@ -282,7 +282,14 @@ func (t *Triage) bottom() []string {
 	}
 	if n := len(t.noteOrder); n > 0 {
 		first := t.notes[t.noteOrder[0]]
-		line := Escape(first.summary)
+		line := Escape(first.summaries[0])
+		switch len(first.summaries) {
+		case 1:
+		case 2:
+			line += "; " + Escape(first.summaries[1])
+		default:
+			line += "; and others"
+		}
 		if first.n > 1 {
 			line = fmt.Sprintf("%s × %s (%s)", comma(first.n), t.noteOrder[0], line)
 		}
@@ -292,7 +299,11 @@ func (t *Triage) bottom() []string {
 		say("Harmless: %s; all are in --json.", line)
 	}
 	out = append(out, limits(t.Scope)...)
-	out = append(out, strings.Split(t.Scope.checked(), "\n")...)
+	checked := t.Scope.seen()
+	if t.Scope.Batches > 0 && !slices.ContainsFunc(t.items, func(it item) bool { return it.class < classWarning }) {
+		checked += "; records inside batches were not decoded (kafsck check --level records)"
+	}
+	out = append(out, indented("", checked)...)
 	if len(t.items) == 0 && t.Scope.Partitions == 0 {
 		return append(out, "Next: "+t.Paths.Again("history"))
 	}

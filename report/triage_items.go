@@ -77,9 +77,12 @@ type Triage struct {
 }
 
 type noteCount struct {
-	n       int
-	summary string
+	n         int
+	summaries []string // that differ
 }
+
+// maxSummaries is how many different notes of one code are kept.
+const maxSummaries = 3
 
 // Notes takes in what is to be said of the inputs themselves.
 func (t *Triage) Notes(notes []logdir.Note) {
@@ -132,6 +135,8 @@ func (t *Triage) losses(x *incident.Partition) {
 	switch it.word {
 	case "LOST":
 		it.class = classLost
+	case "DAMAGED":
+		it.class, it.group = classLost, "mended"
 	case "AT RISK":
 		it.group = it.word
 		if sumOf(x.Losses, commitment.Yes).losses > 0 {
@@ -375,14 +380,21 @@ func (t *Triage) finding(label, summary string, f *finding.Finding) {
 		if c, _ := check.Lookup(f.Code); c.Normal {
 			return
 		}
+		if f.Code == incident.HangingTransaction { // consumers stop there, if it is one
+			t.items = append(t.items, item{class: classNote, word: "note", group: string(f.Code), prose: label + " on broker " + Escape(f.At.Broker) + ": " + Escape(summary), next: t.Paths.Again("txns")})
+			return
+		}
 		if t.notes == nil {
 			t.notes = map[finding.Code]*noteCount{}
 		}
 		if t.notes[f.Code] == nil {
-			t.notes[f.Code] = &noteCount{summary: f.Summary}
+			t.notes[f.Code] = &noteCount{}
 			t.noteOrder = append(t.noteOrder, f.Code)
 		}
-		t.notes[f.Code].n += f.Count
+		n := t.notes[f.Code]
+		if n.n += f.Count; len(n.summaries) < maxSummaries && !slices.Contains(n.summaries, f.Summary) {
+			n.summaries = append(n.summaries, f.Summary)
+		}
 		return
 	}
 	it := item{class: classWarning, word: "WARNING", group: string(f.Code), prose: label}

@@ -107,6 +107,12 @@ func endedText(tx *incident.Transactions) string {
 // oddities are what no transaction of a healthy cluster shows, or few.
 func oddities(c *incident.CopyTransactions) string {
 	text := ""
+	if c.AbortedByIndex > 0 {
+		text += "; " + count(c.AbortedByIndex, "aborted one is known from the .txnindex alone, its marker cannot", "aborted ones are known from the .txnindex alone, their markers cannot") + " be read"
+	}
+	if c.Doubtful > 0 {
+		text += "; in " + count(c.Doubtful, "of these", "of these") + " records may have been ended by another marker, which cannot be read: whether they were committed is not known (kafsck export marks them)"
+	}
 	if c.Spanned > 0 {
 		text += "; " + count(c.Spanned, "marker ended", "markers ended") + " records of two producer epochs: the older ones belong to a transaction that had hung"
 	}

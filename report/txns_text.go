@@ -43,6 +43,7 @@ type Txns struct {
 	contrary int
 	ended    int64 // finished transactions that are listed, or would be
 	none     int   // partitions without any transaction
+	doubtful int64 // finished ones of which a marker may have been lost
 	blind    bool  // the coordinator's word is not known
 }
 
@@ -75,6 +76,11 @@ func (t *Txns) Add(x *incident.Partition, tx *incident.Transactions, finished []
 	t.missing += tx.MissingCount
 	t.contrary += len(tx.Contrary)
 	t.blind = t.blind || tx.CoordinatorUnknown != ""
+	doubtful := int64(0)
+	for i := range tx.Copies {
+		doubtful = max(doubtful, tx.Copies[i].Doubtful)
+	}
+	t.doubtful += doubtful
 	any := tx.Any()
 	if !any {
 		t.none++
@@ -326,8 +332,11 @@ func (t *Txns) Print(w io.Writer) error {
 		where, _, _ := strings.Cut(strings.TrimPrefix(t.stops[0], ": read-committed"), ". The transaction")
 		say("        ", "Read-committed%s.", where)
 	}
+	if t.doubtful > 0 {
+		say("UNKNOWN ", "whether all records of %s were committed: a marker in between cannot be read, and no .txnindex tells", count(t.doubtful, "finished transaction", "finished transactions"))
+	}
 	switch {
-	case t.sure+t.likely+t.missing+t.contrary+t.open+t.Scope.Errors > 0:
+	case t.sure+t.likely+t.missing+t.contrary+t.open+t.Scope.Errors > 0 || t.doubtful > 0:
 	case t.behind > 0:
 		say("OK      ", "in the leaders' logs every transaction has ended")
 	case t.Filtered && t.ended > 0:

@@ -160,7 +160,9 @@ func actionText(a *broker.Action) string {
 		s = "renames " + a.File + " to " + a.To
 	case broker.ActRecover:
 		s = "reads every batch of " + a.File + " and builds its indexes anew"
-	case broker.ActRebuildIndex, broker.ActRebuildTimeIndex, broker.ActRebuildTxnIndex:
+	case broker.ActCreateTimeIndex:
+		s = "makes an empty " + a.File
+	case broker.ActRebuildIndex, broker.ActRebuildTxnIndex:
 		s = "builds " + a.File + " anew"
 	case broker.ActWriteSnapshot, broker.ActRewriteEpochs, broker.ActWriteMetadata:
 		s = "writes " + a.File

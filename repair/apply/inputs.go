@@ -43,12 +43,20 @@ func (x *run) openRoots() error {
 			return err
 		}
 		x.closers = append(x.closers, r.fsys)
+		if r.written && !r.New {
+			if err := x.quickLook(r); err != nil {
+				return err
+			}
+		}
 		if !r.File {
 			if err := x.refuseLive(r); err != nil {
 				return err
 			}
 		}
 		if err := x.listed(r); err != nil {
+			return err
+		}
+		if err := x.sameIdentity(r); err != nil {
 			return err
 		}
 	}

@@ -266,7 +266,11 @@ func (l *layout) place() error {
 			}
 		}
 		for _, t := range made {
-			if old := files[t.root.index][t.file]; old != nil && old.action != nil && old != t {
+			old := files[t.root.index][t.file]
+			if old != nil && old.edit != nil && old != t && old.edit.Op == repair.Write && t.edit != nil && t.edit.Op == repair.Write && *old.edit.Text == *t.edit.Text {
+				continue // two actions that write the same
+			}
+			if old != nil && old.action != nil && old != t {
 				return nonsense("the actions %s and %s both make %s", old.action.ID, t.action.ID, t.file)
 			}
 			files[t.root.index][t.file] = t

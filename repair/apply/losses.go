@@ -92,24 +92,6 @@ func (g *logOf) changed() bool {
 	return len(g.in) != len(g.out) || slices.ContainsFunc(g.out, func(t *target) bool { return t.edit != nil })
 }
 
-// promised refuses a plan that changes a log and promises nothing of it. A salvage, which makes new
-// ones, has no promise where a start would set the directory aside.
-func (l *layout) promised() error {
-	for _, r := range l.roots {
-		if !r.written || r.New {
-			continue
-		}
-		for _, g := range l.logs(r) {
-			stays := slices.ContainsFunc(l.files, func(t *target) bool { return t.root == r && nested(g.dir, t.file) })
-			if !g.changed() || !stays || slices.ContainsFunc(l.plan.Promises, func(p repair.Promise) bool { return p.Root == r.index && p.Dir == g.dir }) {
-				continue
-			}
-			return nonsense("it changes the log in %s, and promises nothing of it", path.Join(r.Name, g.dir))
-		}
-	}
-	return nil
-}
-
 // extent is a run of bytes, or of offsets, [from, to).
 type extent struct{ from, to int64 }
 
@@ -175,7 +157,7 @@ func (x *run) verifyLosses(ctx context.Context) error {
 			continue
 		}
 		for _, g := range x.l.logs(r) {
-			if !g.changed() || x.setAside(g) {
+			if !g.changed() {
 				continue
 			}
 			if err := x.verifyGone(ctx, g); err != nil {
@@ -185,17 +167,11 @@ func (x *run) verifyLosses(ctx context.Context) error {
 		if err := x.verifyLogStarts(ctx, r); err != nil {
 			return err
 		}
+		if err := x.verifyWatermarks(r); err != nil {
+			return err
+		}
 	}
 	return nil
-}
-
-// setAside reports whether a confirmed action moves a directory aside as a whole. That it holds records
-// is then what was confirmed.
-func (x *run) setAside(g *logOf) bool {
-	return slices.ContainsFunc(x.l.todo, func(a *repair.Action) bool {
-		return x.l.roots[a.Root] == g.root && a.Kind == repair.MoveAside && a.Confirm && a.Dir == g.dir &&
-			slices.ContainsFunc(a.Edits, func(e repair.Edit) bool { return e.Op == repair.Remove && e.File == g.dir })
-	})
 }
 
 // maxGone bounds the batches that are looked for in the result in one pass.
@@ -280,6 +256,31 @@ func (x *run) settle(ctx context.Context, g *logOf, list []*goneBatch, loses []e
 		highest = max(highest, b.next)
 		reach[i] = highest
 	}
+	see := func(f *segment.Frame, own bool) error {
+		base, next, ok := frameOffsets(f)
+		if !ok {
+			return nil
+		}
+		crc := f.Legacy.CRC
+		if f.Kind == segment.Batch {
+			crc = f.Batch.CRC
+		}
+		for _, b := range same[crc] {
+			b.kept = b.kept || b.size == f.Len && (f.Raw == nil && b.content == [sha256.Size]byte{} || f.Raw != nil && b.content == sha256.Sum256(covered(f)))
+		}
+		i, _ := slices.BinarySearchFunc(list, next, func(b *goneBatch, at int64) int { return cmp.Compare(b.base, at) })
+		for i--; i >= 0 && reach[i] > base; i-- {
+			if b := list[i]; b.next > base {
+				if own && base <= b.own {
+					b.own = max(b.own, next)
+				}
+				if base <= b.any {
+					b.any = max(b.any, next)
+				}
+			}
+		}
+		return nil
+	}
 	for i, t := range g.out {
 		if base, err := baseOf(t.file); err == nil && t.edit == nil {
 			next := int64(math.MaxInt64)
@@ -292,33 +293,13 @@ func (x *run) settle(ctx context.Context, g *logOf, list []*goneBatch, loses []e
 				continue
 			}
 		}
-		err := x.walkOutput(ctx, t, func(f *segment.Frame) error {
-			base, next, ok := frameOffsets(f)
-			if !ok {
-				return nil
-			}
-			crc := f.Legacy.CRC
-			if f.Kind == segment.Batch {
-				crc = f.Batch.CRC
-			}
-			for _, b := range same[crc] {
-				b.kept = b.kept || b.size == f.Len && (f.Raw == nil && b.content == [sha256.Size]byte{} || f.Raw != nil && b.content == sha256.Sum256(covered(f)))
-			}
-			own := !x.lent(g, t, f.Pos)
-			i, _ := slices.BinarySearchFunc(list, next, func(b *goneBatch, at int64) int { return cmp.Compare(b.base, at) })
-			for i--; i >= 0 && reach[i] > base; i-- {
-				if b := list[i]; b.next > base {
-					if own && base <= b.own {
-						b.own = max(b.own, next)
-					}
-					if base <= b.any {
-						b.any = max(b.any, next)
-					}
-				}
-			}
-			return nil
-		})
+		err := x.walkOutput(ctx, t, func(f *segment.Frame) error { return see(f, !x.lent(g, t, f.Pos)) })
 		if err != nil {
+			return err
+		}
+	}
+	if len(g.out) == 0 {
+		if err := x.eachTwin(ctx, g, func(f *segment.Frame) error { return see(f, true) }); err != nil {
 			return err
 		}
 	}
@@ -345,6 +326,35 @@ func (x *run) settle(ctx context.Context, g *logOf, list []*goneBatch, loses []e
 	return nil
 }
 
+// eachTwin walks the logs of other directories of the same broker for the same partition, where a whole
+// directory goes: one of two that are the same log, of which a broker can load only one.
+func (x *run) eachTwin(ctx context.Context, g *logOf, f func(*segment.Frame) error) error {
+	for _, r := range x.l.roots {
+		if r == g.root || r.New || r.File || r.Broker == nil || g.root.Broker == nil || *r.Broker != *g.root.Broker || r.host == "" {
+			continue
+		}
+		for _, o := range x.l.logs(r) {
+			if o.dir != g.dir {
+				continue
+			}
+			for _, t := range o.out {
+				if err := x.walkOutput(ctx, t, f); err != nil {
+					return err
+				}
+			}
+			for i := range o.in {
+				if r.written {
+					break
+				}
+				if err := x.walkInput(ctx, r, o.in[i], 0, f); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func (g *logOf) files() map[string]*target {
 	files := map[string]*target{}
 	for _, t := range g.out {
@@ -353,16 +363,22 @@ func (g *logOf) files() map[string]*target {
 	return files
 }
 
-// lent reports whether the bytes at a position of the result are those of another directory.
+// lent reports whether the bytes at a position of the result are not those of this log as a broker read
+// it: of another directory, or of a file that the cleaner left (".deleted", ".cleaned").
 func (x *run) lent(g *logOf, t *target, pos int64) bool {
-	if t.edit == nil || t.edit.Op != repair.Compose {
+	if t.edit == nil {
 		return false
 	}
-	for _, p := range t.edit.Pieces {
-		if pos < p.Length {
-			return p.Root != g.root.index || path.Dir(p.File) != g.dir
+	switch t.edit.Op {
+	case repair.Rename:
+		return !isLog(t.from) && !strings.HasSuffix(t.from, ".log.swap") || path.Dir(t.from) != g.dir
+	case repair.Compose:
+		for _, p := range t.edit.Pieces {
+			if pos < p.Length {
+				return p.Root != g.root.index || path.Dir(p.File) != g.dir || !isLog(p.File)
+			}
+			pos -= p.Length
 		}
-		pos -= p.Length
 	}
 	return false
 }

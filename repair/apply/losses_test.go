@@ -75,7 +75,7 @@ func TestLossesOfEditedPlans(t *testing.T) {
 		p.Actions = slices.DeleteFunc(p.Actions, func(a repair.Action) bool { return a.Dir == "t-0" && a.ID != id })
 		return of(p, "t-0")
 	}
-	bare := func(p *repair.Plan) { // no action on v-0
+	bare := func(p *repair.Plan) { // no action on v-0, and nothing is promised of it
 		p.Actions = slices.DeleteFunc(p.Actions, func(a repair.Action) bool { return a.Dir == "v-0" })
 		p.Promises = slices.DeleteFunc(p.Promises, func(x repair.Promise) bool { return x.Dir == "v-0" })
 	}
@@ -122,7 +122,7 @@ func TestLossesOfEditedPlans(t *testing.T) {
 			}
 		}},
 		{"nothing promised", "promises nothing", func(p *repair.Plan) { p.Promises = []repair.Promise{} }},
-		{"a log start over records", "the records at offsets 0–9 go with it", func(p *repair.Plan) {
+		{"a log start over records", "promises nothing of it", func(p *repair.Plan) {
 			bare(p)
 			a := of(p, "t-0")
 			a.Edits = append(a.Edits, line(logStartFile, "v", 35))
@@ -141,6 +141,38 @@ func TestLossesOfEditedPlans(t *testing.T) {
 			bare(p)
 			a := of(p, "u-0")
 			a.Edits = append(a.Edits, repair.Edit{Op: repair.Write, File: logStartFile, Text: &text})
+		}},
+		{"the epochs of another partition", "promises nothing of it", func(p *repair.Plan) {
+			text := "0\n0\n"
+			bare(p)
+			a := of(p, "u-0")
+			a.Edits = append(a.Edits, repair.Edit{Op: repair.Write, File: "v-0/leader-epoch-checkpoint", Text: &text})
+		}},
+		{"a line of another partition", "promises nothing of it", func(p *repair.Plan) {
+			bare(p)
+			a := of(p, "u-0")
+			a.Edits = append(a.Edits, line(watermarkFile, "v", 0))
+		}},
+		{"another node", "changes meta.properties", func(p *repair.Plan) {
+			text := "version=1\nnode.id=7\ncluster.id=x\n"
+			a := of(p, "u-0")
+			a.Edits = append(a.Edits, repair.Edit{Op: repair.Write, File: "meta.properties", Text: &text})
+		}},
+		{"another topic id", "changes the topic id", func(p *repair.Plan) {
+			text := "version: 0\ntopic_id: EJGzWws2XbaZx6j_GBRReg\n"
+			a := of(p, "u-0")
+			a.Edits = append(a.Edits, repair.Edit{Op: repair.Write, File: "u-0/partition.metadata", Text: &text})
+		}},
+		{"a directory set aside", "at offsets 0–9, position 0, ", func(p *repair.Plan) {
+			a := alone(p)
+			a.Kind, a.Loses, a.Findings = repair.MoveAside, []repair.PlanLoss{}, []string{}
+			a.Edits = []repair.Edit{{Op: repair.Remove, File: "t-0"}}
+			p.Promises = slices.DeleteFunc(p.Promises, func(x repair.Promise) bool { return x.Dir == "t-0" })
+		}},
+		{"a piece that ends inside a batch", "in the middle of a batch", func(p *repair.Plan) {
+			a := of(p, "t-0")
+			a.Loses = []repair.PlanLoss{{From: 0, To: 80, HeldBy: []int32{}}}
+			a.Edits[0].Pieces[0].Length -= 5
 		}},
 		{"batches in another order", "in their order", func(p *repair.Plan) { slices.Reverse(of(p, "t-0").Edits[0].Pieces) }},
 		{"a name that is too long", "no path below", func(p *repair.Plan) {

@@ -81,6 +81,11 @@ func (s *Stopped) Error() string {
 	return fmt.Sprintf("%v; stopped half-way: what was made lies in %s, and --resume goes on with it (or remove it)", s.Err, s.Stage)
 }
 
+// Left says what is left where a signal ended the run.
+func (s *Stopped) Left() string {
+	return fmt.Sprintf("what was made lies in %s: the same command with --resume goes on with it (or remove it)", s.Stage)
+}
+
 func (s *Stopped) Unwrap() error { return s.Err }
 
 // run is one plan under way.

@@ -207,7 +207,7 @@ func TestOneOfTwoBackupsIsGone(t *testing.T) {
 	text := "0\n0\n"
 	p := handPlan(t, one, two)
 	p.Roots[1].Source = false
-	for i, file := range []string{"old.name", "tx-orders-0/leader-epoch-checkpoint"} {
+	for i, file := range []string{"old.name", "old.name"} {
 		p.Actions = append(p.Actions, repair.Action{ID: fmt.Sprint("a", i+1), Kind: repair.MoveAside, Root: i, Findings: []string{}, Does: "x", Why: "y", Loses: []repair.PlanLoss{},
 			Edits: []repair.Edit{{Op: repair.Remove, File: file}, {Op: repair.Write, File: "made-0/leader-epoch-checkpoint", Text: &text}}})
 	}

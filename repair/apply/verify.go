@@ -61,6 +61,11 @@ func (x *run) verifyComposed(ctx context.Context, t *target) error {
 	a, b := make([]byte, chunk), make([]byte, chunk)
 	at := int64(0)
 	bounds := map[int64]bool{}
+	if strings.HasSuffix(t.file, ".log") {
+		if err := x.wholePieces(ctx, t); err != nil {
+			return err
+		}
+	}
 	for _, p := range t.edit.Pieces {
 		bounds[at] = true
 		r := x.l.roots[p.Root]
@@ -119,6 +124,48 @@ func (x *run) verifyComposed(ctx context.Context, t *target) error {
 	}
 	for pos := range bounds {
 		return x.fail(t.name(), "a piece begins at position %d, in the middle of a batch", pos)
+	}
+	return nil
+}
+
+// wholePieces fails for a piece that begins or ends inside a batch of the file that it is taken from: what
+// lies in a record's value may look like a batch, and is none. Of a source that is one file of any kind
+// (a disk image) there are no such bounds.
+func (x *run) wholePieces(ctx context.Context, t *target) error {
+	bounds := map[*repair.PlanInput]map[int64]bool{}
+	for _, p := range t.edit.Pieces {
+		r := x.l.roots[p.Root]
+		in := r.inputs[p.File]
+		if r.File || in == nil || p.Position == 0 && p.Length == in.Size {
+			continue
+		}
+		if bounds[in] == nil {
+			bounds[in] = map[int64]bool{}
+		}
+		bounds[in][p.Position], bounds[in][p.Position+p.Length] = true, true
+	}
+	for in, open := range bounds {
+		last := int64(0)
+		for at := range open {
+			last = max(last, at)
+		}
+		err := x.walkInput(ctx, x.l.roots[in.Root], in, 0, func(f *segment.Frame) error {
+			if f.Kind == segment.Embedded {
+				return nil
+			}
+			delete(open, f.Pos)
+			delete(open, f.End())
+			if f.End() >= last {
+				return io.EOF
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for pos := range open {
+			return x.fail(t.name(), "a piece of %s begins or ends at position %d, in the middle of a batch", in.File, pos)
+		}
 	}
 	return nil
 }
@@ -225,13 +272,12 @@ func (x *run) verifyFindings(ctx context.Context, r *root) error {
 	if len(c.Errors) > 0 {
 		return c.Errors[0]
 	}
-	inc := incident.Open(c, incident.Options{Files: true, Tell: true, Compare: true, Transactions: true, Records: x.readsRecords(r),
-		Match: func(topic string, number int32) bool { return partitions[fmt.Sprintf("%s-%d", topic, number)] }})
+	inc := incident.Open(c, x.judging(r, partitions))
 	if len(inc.Errors) > 0 {
 		return inc.Errors[0]
 	}
-	whole := x.mended(r, "")
-	for _, f := range inc.Findings() {
+	whole, all := x.mended(r, ""), slices.Clone(inc.Findings())
+	for _, f := range all {
 		if id := whole[string(f.Code)]; id != "" && f.At.Partition == "" {
 			return x.fail(cmp.Or(f.At.File, r.Name), "%s is still there after action %s: %s", f.Code, id, f.Summary)
 		}
@@ -241,6 +287,7 @@ func (x *run) verifyFindings(ctx context.Context, r *root) error {
 			return p.Errors[0]
 		}
 		codes := x.mended(r, p.Name)
+		all = append(all, p.Findings...)
 		for _, f := range p.Findings {
 			if id := codes[string(f.Code)]; id != "" {
 				return x.fail(cmp.Or(f.At.File, p.Name), "%s is still there after action %s: %s", f.Code, id, f.Summary)
@@ -255,7 +302,16 @@ func (x *run) verifyFindings(ctx context.Context, r *root) error {
 			}
 		}
 	}
-	return ctx.Err()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return x.verifyNothingNew(ctx, r, all, partitions)
+}
+
+// judging is how partitions of a root are looked at.
+func (x *run) judging(r *root, partitions map[string]bool) incident.Options {
+	return incident.Options{Files: true, Tell: true, Compare: true, Transactions: true, Records: x.readsRecords(r),
+		Match: func(topic string, number int32) bool { return partitions[fmt.Sprintf("%s-%d", topic, number)] }}
 }
 
 // verifyStarts predicts the start of every broker that has a root in the result, with its
@@ -340,6 +396,9 @@ func (x *run) verifyStart(ctx context.Context, group []*root, version broker.Ver
 	}
 	if !told.OK && len(x.l.left) == 0 && len(x.l.plan.Left) == 0 {
 		return x.fail(group[0].Name, "the broker would not start on it: %s", told.Why)
+	}
+	if err := x.verifyOthers(ctx, group, of, started); err != nil {
+		return err
 	}
 	for _, d := range started.Dirs {
 		for _, p := range d.Partitions {
