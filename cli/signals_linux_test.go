@@ -130,7 +130,12 @@ func stoppedBySignals(t *testing.T, program string) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	state, _ := signalled(t, program, copies, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, "manifest", filepath.Join(copies, "orders-0", "leader-epoch-checkpoint"), "--verify", fifo)
+	writer, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	state, _ := signalled(t, program, fifo, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, "history", copies, "--server-log", fifo)
 	if status := state.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("a second signal: %v", state)
 	}

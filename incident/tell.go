@@ -207,6 +207,9 @@ func (p *Partition) tellCommitted() {
 		if p.Pending(l) {
 			continue // interrupted-swap tells of it
 		}
+		if p.twinHolds(ruler, l) {
+			continue // duplicate-partition-dirs tells of it, and from which offset on the two differ
+		}
 		if l.Committed != commitment.Yes || l.Basis != "copy" || len(l.HeldBy) == 0 || l.From == nil || l.To == nil || l.Cause == CauseDamage || p.ahead(l) {
 			continue
 		}
@@ -239,6 +242,12 @@ func (p *Partition) tellCommitted() {
 	}
 	p.told(code, finding.Loss, holder, from, to, summary, evidence...)
 	p.Findings[len(p.Findings)-1].Count = n
+}
+
+// twinHolds reports whether only a second live directory of the same broker holds what is lost.
+func (p *Partition) twinHolds(ruler *Copy, l *Loss) bool {
+	return !slices.ContainsFunc(l.HeldBy, func(b BrokerRef) bool { return b != ruler.Broker }) &&
+		slices.ContainsFunc(p.Copies, func(c *Copy) bool { return c.Extra && c.State == replica.Live && c.Broker == ruler.Broker })
 }
 
 // Pending reports whether nothing of a loss is gone yet: the leader's own directory holds the records
