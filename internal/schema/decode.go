@@ -123,21 +123,18 @@ func (d *decoder) tags(s *Struct) {
 		if !d.ok() {
 			return
 		}
+		i := s.tagged(tag)
+		if i >= 0 {
+			// Kafka's generated readers do not look at the size of a tag that they know.
+			s.values[i] = d.field(&s.fields[i], true)
+			continue
+		}
 		if size > d.r.Remaining() {
 			d.r.Fail(fmt.Sprintf("tag %d: %d bytes needed, %d left", tag, size, d.r.Remaining()))
 			return
 		}
-		i := s.tagged(tag)
-		if i < 0 {
-			if d.spend(1) {
-				s.Unknown = append(s.Unknown, Tagged{tag, d.r.Bytes(size)})
-			}
-			continue
-		}
-		end := d.r.Pos() + size
-		s.values[i] = d.field(&s.fields[i], true)
-		if d.ok() && d.r.Pos() != end {
-			d.r.Fail(fmt.Sprintf("tag %d: its size is %d, its field has %d bytes", tag, size, d.r.Pos()-end+size))
+		if d.spend(1) {
+			s.Unknown = append(s.Unknown, Tagged{tag, d.r.Bytes(size)})
 		}
 	}
 }

@@ -21,7 +21,8 @@
 //
 // Numbers are big endian. A field whose versions exclude the one decoded is not on
 // the wire; a tagged field with its default value is left out. Tags that the table
-// does not name are skipped by their size and kept.
+// does not name are skipped by their size and kept; the size of one that it names is
+// not looked at, as by Kafka's generated readers.
 //
 // A Struct borrows from the bytes it was read from. Lengths and counts are compared
 // with the bytes that are there before anything is allocated, and the number of
