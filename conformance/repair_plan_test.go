@@ -259,7 +259,11 @@ func mend(kafsck, dir string, m mendable) []*mended {
 	}
 	if len(plan.Actions) == 0 {
 		proven.verdict = "no action"
-		if found := plan.Findings() > 0; code&^2 != 0 && !found || found && code&1 == 0 || code&^3 != 0 {
+		want := 0
+		if plan.Findings() > 0 {
+			want = 1
+		}
+		if code&^2 != want {
 			return proven.broken("no action, and exit code %d: %s", code, text)
 		}
 		return []*mended{proven}
