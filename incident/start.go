@@ -66,6 +66,9 @@ type PartitionStart struct {
 	// WatermarkCutBy are those whose log reaches over them, but is damaged there, or is cut by the
 	// start of that broker as well.
 	WatermarkCutBy []BrokerRef
+	// Hidden are offsets from the new log end on of whole batches that stay in the files, where the
+	// start cuts nothing: nobody reads them, and new records take their offsets. Empty mostly.
+	Hidden replica.Span
 	// Compacted: the cleanup policy of the topic includes compact.
 	Compacted bool
 	// RemovedAt is the metadata offset at which the topic was deleted, -1 if it was not.

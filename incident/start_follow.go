@@ -100,6 +100,10 @@ func (j *judgement) followsAfter(dir *logdir.Partition, ps *PartitionStart) erro
 	if err := j.belowWatermark(me, ps); err != nil {
 		return err
 	}
+	if ps.Cut.Bytes == 0 && me.Log.LogEndOffset > ps.LogEndOffset {
+		// The last entry of an .index points at a torn batch, and the log ends at the base of its segment.
+		ps.Hidden = replica.Span{From: ps.LogEndOffset, To: me.Log.LogEndOffset}
+	}
 	switch {
 	case r.copy == me || r.Leader != nil && *r.Leader == me.Broker:
 		return nil

@@ -34,6 +34,7 @@ type startTotals struct {
 	expiredBytes int64
 	replaced     int      // segments whose place a finished compaction takes
 	missing      []string // what was committed and is missing after a cut
+	hidden       []string // partitions with the offsets that nobody reads after the start
 	keep         keepStopped
 	leaderAway   int // live replicas whose leader's log is not among the inputs
 	replicated   int // live replicas of partitions that may have others
@@ -71,7 +72,7 @@ func Takes(sp *broker.StartedPartition) bool {
 // with a file, a part of the log that is more than zeros, the directory itself; or leads to a loss as
 // soon as the broker follows, or somebody is elected.
 func TakesValue(ps *incident.PartitionStart) bool {
-	return len(ps.Gone) > 0 || ps.Stray != "" || ps.Unled ||
+	return len(ps.Gone) > 0 || ps.Hidden.From < ps.Hidden.To || ps.Stray != "" || ps.Unled ||
 		slices.ContainsFunc(ps.Actions, func(x broker.Action) bool { return isValue(ps, x) && x.Action != broker.ActSplit }) ||
 		ps.Follows != nil && len(counting(ps.Follows.Lost)) > 0
 }
@@ -96,7 +97,7 @@ func (t *Starts) Add(x *incident.Partition) {
 			sum.replicated++
 		}
 		sum.add(ps, t.Paths.label(x))
-		if row, tells := t.row(x, ps); tells || t.All {
+		if row, tells := t.row(x, ps); tells || ps.Hidden.From < ps.Hidden.To || t.All {
 			t.parts[ps.Start] = append(t.parts[ps.Start], row)
 		} else {
 			sum.quiet++
@@ -151,6 +152,9 @@ func (s *startTotals) add(ps *incident.PartitionStart, label string) {
 	}
 	if ps.BelowWatermark.From < ps.BelowWatermark.To {
 		s.missing = append(s.missing, label+": "+watermarkShort(ps))
+	}
+	if h := ps.Hidden; h.From < h.To {
+		s.hidden = append(s.hidden, fmt.Sprintf("%s ends at offset %d then, and nobody reads its offsets %d–%d any more: they stay in its files, and new records take their offsets", label, h.From, h.From, h.To-1))
 	}
 	for _, g := range ps.Gone {
 		if !g.Counts() {

@@ -108,6 +108,13 @@ func (t *Starts) verdict(b *incident.BrokerStart) (out []string, ok string) {
 			say("       ", "%s", m)
 		}
 	}
+	for i, h := range sum.hidden {
+		if i == maxStartActions {
+			say("HIDES  ", "… and records of %d more partitions", len(sum.hidden)-i)
+			break
+		}
+		say("HIDES  ", "%s: %s. Have it repaired first: kafsck repair plan", after, h)
+	}
 	if sum.stray > 0 {
 		say("STRAY  ", "%s takes %s out of service (renamed to -stray)", after, count(sum.stray, "partition directory", "partition directories"))
 	}
